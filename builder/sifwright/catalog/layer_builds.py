@@ -16,8 +16,8 @@ class Resources:
 class LayerBuild:
     """A build of a layer by a test: `by` names the make target, `depth` how far it was tried.
 
-    `vendor`, `processor` and `base` are those of the site and the first layer, `variant` the value
-    of the layer's option of that name. `date` is YYYY-MM-DD.
+    `vendor` and `processor` are the site's, `base` is the first layer. `variant` is the value of
+    the layer's option `variant`. `date` is YYYY-MM-DD.
     """
 
     by: str

@@ -8,11 +8,11 @@ Table = Mapping[str, Mapping[str, tuple[str, ...]]]
 # As people call the MPIs of the table 'mpi' of versions.yaml.
 NAMES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 UNKNOWN = "unknown"
-# A launcher's PMI, where the site does not say more: job scripts take mpirun for Open MPI's, and
-# Flux speaks PMI-1 (flux-shell(1): its plugin 'simple').
+# A launcher's PMI, unless the site's file names more. Job scripts take mpirun for Open MPI's. Flux
+# speaks PMI-1 (flux-shell(1): its plugin 'simple').
 USUAL = {"mpirun": ("pmix",), "flux": ("pmi1",)}
-# Slurm's plugins whose names are not the protocols that they speak: pmi2 takes PMI-1, too (tried on
-# 22.05: MPICH 5.0.1 starts with it, by PMI-1).
+# Slurm's plugins that speak more protocols than their names tell. The plugin pmi2 speaks PMI-1, too
+# (tried on 22.05: MPICH 5.0.1 starts with it, by PMI-1).
 _SPEAKS = {"pmi2": ("pmi1", "pmi2")}
 
 

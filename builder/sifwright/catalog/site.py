@@ -12,7 +12,7 @@ Vendor = Literal["amd", "nvidia", "cpu"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ComputeNode:
-    """One node of a site, and the CPUs of a task with one GPU; 0 where the site does not say."""
+    """One node of a site, and the CPUs of a task with one GPU; 0 is unknown."""
 
     gpus: int = 0
     cpus: int = 0
@@ -180,9 +180,9 @@ class Site:
 
     `network_expect` must all appear in the NCCL or RCCL debug output of launches on several nodes.
     `partitions` and `qos` are name -> what it is for. `limits` and `unverified` are for people.
-    `mpi_environment` is for ranks that use the site's own MPI: all ranks on the host, and those in
-    containers that get it as `host_mpi` says. `central` is the folder of the site's own images;
-    `commands` are those of an image that a module puts on PATH under their plain names.
+    `mpi_environment` is for ranks that use the site's own MPI: on the host, and in containers by
+    `host_mpi`. `central` is the folder of the site's own images. `commands` are the
+    commands of an image that a module puts on PATH under their plain names.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Read YAML strictly: no duplicate keys, aliases or tags, and the line of every value kept.
 
-The events of PyYAML are looked at first, so that a hostile file can neither overflow the stack nor
-blow up through aliases. The text of a scalar (``2.10``, which YAML reads as the number 2.1) is
+The events of PyYAML are checked first. So a hostile file can neither overflow the stack nor blow up
+through aliases. The text of a scalar (``2.10``, which YAML reads as the number 2.1) is
 still there for the message.
 """
 

@@ -104,7 +104,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 class _PrintCompletion(argparse.Action):
-    """Prints what a shell needs to complete command lines, and ends."""
+    """An option that prints a shell's completion script, and ends the program."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, _namespace: object, values: object, *_: object

@@ -19,9 +19,9 @@ _LINK = "ln -sf '%s' ."
 def easyconfig(module: Module, facts: InstalledImage, values: Mapping[str, object]) -> str:
     """Return the text of the .eb file.
 
-    `values` are `archives` with their sha256, `links` of the installation, and `image_url`, the
-    folder on a server that has the image, if any. `sif_sha256` is empty for an image that is not
-    here: then `missing` says how to get it, and is empty for a central one.
+    `values` are `archives` with their sha256, `links` of the installation, and `image_url`, a
+    server's folder with the image, if any. `sif_sha256` is empty for an image that is not here.
+    Then `missing` tells how to get the image; it is empty for a central one.
     """
     return template("install/templates/easyconfig.eb.j2", *FILTERS).render(
         **values,
@@ -37,9 +37,9 @@ def easyconfig(module: Module, facts: InstalledImage, values: Mapping[str, objec
 def _take_known_image(sif: str, plan: str) -> str:
     """Return the command that puts an image of this plan where the rest is unpacked.
 
-    Without a checksum it compares the id of the plan. That stands in the definition of an image of
-    ours, which comes first in a SIF. Of a command that fails, EasyBuild 4 shows the beginning and
-    not always the output: so it begins with what that means.
+    Without a checksum it compares the id of the plan. The definition of an image of ours has the
+    id, and is the first object in a SIF. If a command fails, EasyBuild 4 shows its beginning and
+    not always its output. So the command begins with the meaning of a failure.
     """
     meaning = (
         f"An image of another plan than {plan[:12]} fails here. Take the easyconfig of the"

@@ -13,13 +13,12 @@ _CPU = "cpu"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InstalledImage:
-    """`stack` is what torch computes with: cpu, cuda-12.8 or rocm-7.0.2. `date` is YYYYMMDD.
+    """`stack` is the stack of torch: cpu, cuda-12.8 or rocm-7.0.2. `date` is YYYYMMDD.
 
-    `image` is the name among ours, if it is ours, and `plan` the id of its plan; `untested` are
-    its layers that no test of ours builds like this. `plugin` is the release of NCCL's network
-    plugin. `mpi` is known of ours only.
-    `with_conda` activates the Python environment of an image that does not say so itself, and
-    `needs_site` means that it lacks the site's environment.
+    An image of ours has its name in `image`, and in `plan` the id of its plan. `untested` are its
+    layers that no test of ours builds like this. `plugin` is the release of NCCL's network plugin.
+    `mpi` is known of our images only. `with_conda`: a module has to activate the image's Python
+    environment. `needs_site`: the image lacks the site's environment.
     """
 
     torch: str

@@ -29,9 +29,9 @@ _LONG = {
 }
 # Names with settings of their own: resources and attributes of PBS, options of Flux.
 _MANY = {"l", "W", "setattr", "setopt", "env"}
-# What srun takes from variables (srun(1)), by the end of the name, and the directive that
-# sets it. In a job that was submitted from another job they are those of the other job. Then a step
-# ends for GPUs that this job does not have, or its ranks are in another order (tried on 22.05).
+# Settings that srun reads from variables (srun(1)), by the end of the name, and their directives. A
+# job that was submitted from another job has the other job's variables. Then a step asks for GPUs
+# that this job lacks, or its ranks have another order (tried on 22.05).
 _READ_BY_SRUN = {
     name.upper().replace("-", "_"): name
     for name in (

@@ -1,4 +1,4 @@
-"""The MPI that a job finds in its image: by the record beside it, by its files, or by its plan."""
+"""The MPI in a job's image, by the record beside the image, by its files, or by its plan."""
 
 import json
 import os
@@ -21,8 +21,8 @@ def mpi(catalog: Catalog, site: Site, image: Image, request: JobRequest) -> Imag
     """Return the MPI of the ranks: that of the image which the job names, else of the built one.
 
     Without either, the plan tells. The image of the job's own environment ($SIF) cannot be known.
-    With --host-mpi or without a container, the ranks have the MPI of the site: Cray's has the PMI
-    that is srun's default. An installation may have an MPI of its own.
+    With --host-mpi or without a container, the ranks have the MPI of the site. Cray's MPI has the
+    PMI that is srun's default. An installation may have an MPI of its own.
     """
     on_host = job_rules.run_in(site, request) == "host"
     if on_host and request.environment and (own := of_environment(request.environment)):

@@ -12,8 +12,8 @@ from sifwright.render import shell
 def command(job: Job) -> str:
     """Return the launcher, the program it starts, and its arguments, every word quoted.
 
-    The arguments stand in one line after a word of ours: `flux batch` takes a line that begins with
-    `flux:`, even inside of quotes, for a directive.
+    The arguments follow a word of ours in one line. `flux batch` takes a line that begins with
+    `flux:` for a directive, even inside of quotes.
     """
     parts = [" ".join(_start(job)), _run(job)]
     lines = [line for part in parts for line in _wrapped(part)]
@@ -85,9 +85,10 @@ def _mpich(job: Job) -> Iterator[str]:
     """Yield words that both MPICH and PALS take; either passes the whole environment."""
     yield from (job.launcher, "-n", str(job.total_tasks), "-ppn", str(job.tasks))
     if "pals" in job.site.offered_pmi(job.launcher):
-        # PALS starts a copy of the program, which finds no file beside it: an engine would miss its
-        # configuration, a run script its helpers. All container jobs of NCAR/hpc-demos@421d838 have
-        # this; the default is in cray/modules/pals/cli.py of Cray-HPE/craycli.
+        # PALS starts a copy of the program, which finds no file beside it. So an engine would miss
+        # its configuration, and a run script its helpers. All container jobs of
+        # NCAR/hpc-demos@421d838 have this option. The default is in cray/modules/pals/cli.py of
+        # Cray-HPE/craycli.
         yield "--no-transfer"
     yield from _options(job)
     if job.site.rdzv_get_disabled:

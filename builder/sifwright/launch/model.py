@@ -11,13 +11,13 @@ class JobRequest:
     """The options of a job; the site decides those that are empty or None.
 
     `arguments` are the Python script and its arguments, in which each rank replaces `$NAME` if
-    `expand_variables` is set. `ranks_per_node` counts what joins the
-    process group, whoever starts it. `time` is HH:MM:SS, `signal` is NAME@SECONDS before its end.
-    `account_variable` names the variable of the environment that gave the account, if one did.
+    `expand_variables` is set. `ranks_per_node` counts the processes that join the process group.
+    `time` is HH:MM:SS, `signal` is NAME@SECONDS before its end. `account_variable` names the
+    variable of the environment that gave the account, if any.
     `partition` is PBS's and Flux's queue, too. `directives` are further ones: NAME[=VALUE].
-    `modules` are loaded after the site's, from `module_paths` too; they bring the image, unless
-    `sif` names one, or the Python of a job on the host, unless `environment` names one.
-    `host_mpi` puts the site's own MPI in place of the image's. `mpi` is that of the ranks.
+    `modules` are loaded after the site's, from `module_paths` too. They bring the image, unless
+    `sif` names one. In a job on the host they bring Python, unless `environment` names one.
+    `host_mpi` puts the site's own MPI in place of the image's. `mpi` is the MPI of the ranks.
     `pmi` is the plugin of srun that starts the ranks, 'none' for programs without MPI.
     `check_program` compares the image on each node, with `image_digests` where it has no record.
     `stage` copies the image or the environment to the nodes' disks first.
@@ -58,9 +58,9 @@ class JobRequest:
 class Job:
     """A job, decided.
 
-    On each node the launcher starts `tasks`; with `torchrun` it is one, which starts the `ranks`,
-    otherwise tasks and ranks are the same. `gpus` are those of a node, `cpus` those of a task, 0
-    where nobody says. `name` and `time` are the request's, else the script's and the site's.
+    On each node the launcher starts `tasks`. With `torchrun` it is one, which starts the `ranks`;
+    otherwise tasks and ranks are the same. `gpus` counts the GPUs of a node, `cpus` the CPUs of a
+    task; 0 is unknown. `name` and `time` are the request's, else the script's and the site's.
     """
 
     site: Site

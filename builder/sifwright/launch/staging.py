@@ -1,7 +1,7 @@
 """Archives of environments and fingerprints of files, for jobs that start from their nodes' disks.
 
 An archive lists the files that hold the environment's path. A job unpacks it below a path of the
-same length, so that it can replace the path in any file, programs included.
+same length. So it can replace the path in any file, programs included.
 """
 
 import mmap

@@ -19,9 +19,9 @@ _PACKAGE_MANAGER = "apt"
 def native_catalog(catalog: Catalog, site: Site, image: Image) -> Catalog:
     """Return the catalog with the image as it is installed on the site's host.
 
-    Layers of things that the host provides are left out, and the site's manager of environments
-    makes the one of Python. Raises `PlanError` if the site has no
-    facts of its host, or a layer can be installed in images only.
+    Layers of software that the host provides are left out. The site's manager of environments makes
+    the Python environment. Raises `PlanError` if the site has no facts of its host, or a layer can
+    be installed in images only.
     """
     if site.native is None:
         message = f"the file of site '{site.name}' does not say what its host provides"

@@ -18,7 +18,7 @@ _COLUMNS = 90
 _MACHINE_VALUES = {
     "debian-mirror": "the address of a Debian mirror",
 }
-# What starts N ranks, before the engine; without a launcher, the run script starts them.
+# The command that starts N ranks, before the engine; without a launcher, the run script does.
 _LAUNCH = {
     "srun": "srun -n N ",
     "mpiexec": "mpiexec -n N ",

@@ -17,7 +17,7 @@ from sifwright.render.templating import template
 
 # Docker refuses more than 125 (maxLayerDepth in layer/layer_store.go); a base image has some.
 _MAX_LAYERS = 100
-# What means something between double quotes of ENV and LABEL, and in a word after `:-` as well.
+# Characters with a meaning between double quotes of ENV and LABEL, and in a word after `:-`.
 _SPECIAL = re.compile(r'[\\"$]')
 _SPECIAL_INNER = re.compile(r"""[\\"'$}]""")
 # The same of .dockerignore.

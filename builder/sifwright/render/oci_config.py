@@ -12,9 +12,9 @@ from sifwright.plan.model import Plan
 from sifwright.render import build_files
 from sifwright.render.definition import labels
 
-# What engines, and Apptainer, set where an image says nothing.
+# The PATH that engines, and Apptainer, set for an image without one.
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Where the program make-root leaves a Debian system.
+# The folder in which the program make-root leaves a Debian system.
 ROOT = "/rootfs"
 # A number, as Kubernetes wants it; of most people's first account, so that they own what it writes.
 _USER = "1000:1000"

@@ -1,7 +1,7 @@
 """Render a plan as a definition file for SingularityCE's builds by proot, as an ordinary user.
 
-Those builds take no bootstrap that runs programs on the machine, as debootstrap does, and no %setup
-(SingularityCE 4 user guide, "Unprivileged proot builds").
+Such builds take no bootstrap that runs programs on the machine, as debootstrap does. They take no
+%setup either (SingularityCE 4 user guide, "Unprivileged proot builds").
 """
 
 import shlex

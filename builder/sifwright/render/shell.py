@@ -61,7 +61,7 @@ def quote(value: str) -> str:
 def _escaped(character: str) -> str:
     if character.isprintable() and character not in "'\\":
         return character
-    # As bytes, so that it is the same in every locale, and what was not UTF-8 comes out again.
+    # Quote bytes, so that the text is the same in every locale, and bytes outside of UTF-8 stay.
     return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogateescape"))
 
 

@@ -17,8 +17,8 @@ _TCL = re.compile(r'([\\"$\[\]{}])')
 def template(name: str, *filters: tuple[str, Callable[..., object]]) -> jinja2.Template:
     """Return a template by its path in this package; an undefined name in it is an error.
 
-    It can quote a value as a word of shell (`sh`), as a path in which variables are replaced
-    (`path`), and as a string of Lua and Tcl (`lua`, `tcl`); `filters` are further ones.
+    Its filters quote a value: `sh` as a word of shell, `path` as a path with variables. `lua` and
+    `tcl` quote a string of these languages. `filters` are further ones.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sifwright", ""),

@@ -10,8 +10,8 @@ from pathlib import Path
 from sifwright.errors import MachineError
 from sifwright.system import liveness, os_errors
 
-# The number is the format's: another format has a folder of its own, so that versions of sifwright
-# can share a cache and never meet what they do not understand.
+# The number is the format's. Each format has a folder of its own, so different versions of
+# sifwright can share a cache.
 _FORMAT = "steps-1"
 _DOWNLOADS = "downloads-1"
 ENTRIES, CLAIMS, LEASES = "entries", "claims", "leases"

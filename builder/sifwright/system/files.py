@@ -1,4 +1,4 @@
-"""Put files in place so that a reader sees the old one or the new one, and never a part of one.
+"""Put files in place; a reader sees the whole old file or the whole new file.
 
 Everything is made in a temporary folder on the same file system and moved from there.
 """

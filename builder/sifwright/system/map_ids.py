@@ -4,9 +4,9 @@ namespace.py says when:
 
     python -I -S mapped.py UID GID COUNT COMMAND…
 
-UID and GID are the first of COUNT subordinate ids, which become 1 and up; 0 is who runs this. That
-is what `unshare --map-root-user --map-auto` of util-linux 2.38 does (its sys-utils/unshare.c),
-for older ones, with the programs that write such maps: newuidmap(1) and newgidmap(1).
+UID and GID are the first of COUNT subordinate ids, which become 1 and up; 0 is the user. The
+command `unshare --map-root-user --map-auto` of util-linux 2.38 does the same (its
+sys-utils/unshare.c). This program is for older releases. It calls newuidmap(1) and newgidmap(1).
 
 Exit status: the command's; 1 with a line on standard error if there is no such namespace.
 """

@@ -1,7 +1,7 @@
 """User names and passwords of addresses, as a netrc file.
 
-Every user of a machine can read the arguments of its processes. curl, pip and conda read a netrc
-file, so an address on their command line needs no login.
+Every user of a machine can read the arguments of its processes. The programs curl, pip and conda
+read a netrc file, so an address on their command line needs no login.
 """
 
 import re
@@ -57,8 +57,8 @@ class Logins:
     def without(self, address: str) -> str:
         """Return the address without its login, and keep the login.
 
-        An address stays as it is if its host has another login already, or if the file has no way
-        to write its login.
+        An address stays as it is if its host has another login already. It also stays if a netrc
+        file cannot express its login.
         """
         if not is_address(address):
             shown = re.sub("//.*@", "//", address)

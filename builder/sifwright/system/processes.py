@@ -14,8 +14,8 @@ from sifwright.errors import BuildError, Problem
 
 # Apptainer removes its temporary files on SIGINT; a 4 GB bundle takes a while.
 STOP_SECONDS = 30.0
-# Waits for the end of a pipe that closes with us. The engine's FUSE drivers are in groups of their
-# own, and outlive it; like all it starts they are in its session (the 6th field of proc(5)'s stat).
+# Waits for the end of a pipe that closes with us. The engine's FUSE drivers are in process groups
+# of their own, and outlive the engine. But they are in its session (field 6 of stat in proc(5)).
 _GUARD = """
 read -r _ && exit
 kill -s KILL -- "-$1"

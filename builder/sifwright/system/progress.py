@@ -27,7 +27,7 @@ class Progress:
 
 
 class QuietProgress(Progress):
-    """Says nothing; errors still reach stderr."""
+    """Progress without output; errors still reach stderr."""
 
 
 class JsonProgress(Progress):

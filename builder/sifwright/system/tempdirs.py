@@ -30,10 +30,10 @@ def temporary_root() -> Path:
 
 @contextmanager
 def workspace(root: Path) -> Iterator[Path]:
-    """Yield a private folder below `root` that is gone afterwards, whoever owns what is in it.
+    """Yield a private folder below `root`; remove it afterwards, whoever owns its files.
 
-    Its name says whose it is, and it is touched every few seconds: a process id alone says nothing
-    to a build in another container.
+    Its name names its process, and it is touched every few seconds. A build in another container
+    cannot look the process id up.
     """
     root.mkdir(parents=True, exist_ok=True)
     prefix = f"{_prefix()}{ProcessIdentity.here().label}"
@@ -53,8 +53,8 @@ def workspace(root: Path) -> Iterator[Path]:
 def name_folder_in_errors(folder: Path, fix: str) -> Iterator[None]:
     """Turn a lack of room inside into a `MachineError` that names the folder.
 
-    The system's error alone does not say where: that of write(2) has no name, that of a copy may
-    have the source's.
+    The system's error alone may not name the folder. An error of write(2) has no name; an error of
+    a copy may have the name of the source.
     """
     try:
         yield
@@ -85,8 +85,8 @@ def _is_left(path: Path, root: Path) -> bool:
     """Tell whether no process works in the folder any more; only our own folders count.
 
     Other users' entries are refused first: opening a named pipe would block. The process table
-    decides for our own container; for another container or a machine of the same name, the time
-    without a heartbeat.
+    decides for our own container. The time without a heartbeat decides for another container, and
+    for a machine of the same name.
     """
     with suppress(OSError):
         status = path.lstat()

@@ -1,8 +1,8 @@
 """The user namespace in which the owners of an image's files are those in the image.
 
-As an ordinary user Apptainer stands subordinate ids for them, so 33 is 200032 outside. A user
-namespace that maps them in the same way shows 33 again: that of unshare(1) since util-linux 2.38,
-else of our own program. Without subordinate ids, another program of ours records the owners.
+For an ordinary user, Apptainer maps owners to subordinate ids, so 33 is 200032 outside. A user
+namespace with the same map shows 33 again. unshare(1) makes it since util-linux 2.38, else our own
+program. Without subordinate ids, another program of ours records the owners.
 """
 
 import os
@@ -36,8 +36,7 @@ def prefix(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:
 def around(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:
     """Return what stands before an engine's command; nothing if it makes a namespace itself.
 
-    With one id, the file `owners` has the owners of files from one command to the next one, and
-    `tree` is the folder that they are in.
+    With one id, the file `owners` keeps the owners of the files in `tree` between commands.
     """
     return [*_ONE_ID, str(owners), str(tree or "")] if ids.are_one() else []
 

@@ -79,7 +79,7 @@ def _document(plan: Plan, output: Path) -> dict[str, object]:
 def _summaries(forecasts: Sequence[StepForecast], output: Path) -> Iterator[str]:
     """Yield the steps that will run, the space they need, and a note about old packages."""
     yield _summary(forecasts)
-    if old := forecast.aged(forecasts, datetime.now(UTC)):
+    if old := forecast.old_packages_note(forecasts, datetime.now(UTC)):
         yield old
     if needs := disk_space.summary_line(_needs(forecasts), output):
         yield needs

@@ -19,16 +19,16 @@ from sifwright.system import ids, processes
 # 4.0 is the oldest still described in its documentation. Anything else, such as Singularity 3, is
 # too old.
 MINIMUM = {"apptainer": Version("1.1.0"), "singularity-ce": Version("4.0.0")}
-# By product: the version that closes a hole of its setuid program, and the hole (release notes of
-# apptainer/apptainer v1.5.1 and sylabs/singularity v4.4.2).
+# By product: the version that closes a hole of its setuid program, and the hole. Sources: release
+# notes of apptainer/apptainer v1.5.1 and sylabs/singularity v4.4.2.
 _LIMITED = "'limit container paths' also allows folders whose names begin alike"
 HOLES = {
     "apptainer": [(Version("1.5.1"), f"CVE-2026-48785: {_LIMITED}")],
     "singularity-ce": [(Version("4.4.2"), f"CVE-2026-47215: {_LIMITED}")],
 }
 ZSTD_LEVEL = 9
-# mksquashfs takes a quarter of the machine's memory for its queues; on the image of site local,
-# 256 MB gave the same file as fast, at a peak of 192 MB instead of 1508 MB.
+# By default, mksquashfs takes a quarter of the machine's memory for its queues. With 256 MB, it
+# packed the image of site local as fast. The peak was 192 MB instead of 1508 MB.
 QUEUE_MEMORY = "256M"
 _HOSTS = "/etc/hosts"
 # The engine's own settings, which say where it keeps things and how it logs in.
@@ -97,8 +97,8 @@ class Apptainer:
             *("--no-mount", "bind-paths", "--no-mount", "cwd"),
             # Where there is nothing to bind another one to, there is none.
             *("--no-mount", "tmp"),
-            # What it leaves running ends with it: it would hold our end of the log open, and write
-            # into what is being packed.
+            # Processes that a step leaves running end with it. They would hold our end of the log
+            # open, and write into the tree while it is packed.
             "--pid",
             *_bound(binds),
         ]

@@ -47,8 +47,8 @@ def _files() -> Iterator[Path]:
 def token(registry: str, path: Path | None = None) -> dict[str, Any] | None:
     """Return one file's login for a registry, or without a path Docker's own; None if it has none.
 
-    A file or a helper that cannot be used gives an empty login: the registry says whether it needs
-    one, and the command docker takes that for no login.
+    A file or a helper that cannot be used gives an empty login. The registry answers whether it
+    needs a login, and the command docker takes an empty one for none.
     """
     from docker import auth  # noqa: PLC0415  # 100 ms, and only needed where one is asked for
     from docker.errors import DockerException  # noqa: PLC0415

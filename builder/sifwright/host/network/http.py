@@ -79,8 +79,8 @@ def open_response(
 ) -> Iterator[Response]:
     """Open an answer whose body is read on use. Raise `OSError`, also if the body is cut off.
 
-    The limit is a minute and 8 MiB for everything; a `large` body must bring some KiB in half a
-    minute.
+    The limit is a minute and 8 MiB for the whole answer. A `large` body must bring some KiB in half
+    a minute.
     """
     from http.client import HTTPException  # noqa: PLC0415  # 70 ms that others need not pay
 

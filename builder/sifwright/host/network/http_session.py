@@ -1,7 +1,8 @@
 """A session of requests in which no server takes all time or memory, whatever it sends.
 
-What arrives at the socket is counted: lines of headers, bodies of redirects and errors as well,
-which requests reads whole, and which a limit of time between two bytes does not end.
+All bytes from the socket are counted, lines of headers and bodies of redirects and errors included.
+The library requests reads these bodies in full. Its limit of time between two bytes does not end
+them.
 """
 
 from __future__ import annotations

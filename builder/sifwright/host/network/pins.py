@@ -58,8 +58,8 @@ def errors(entries: Iterable[PinStatus]) -> Iterator[CatalogError | MachineError
 def add(catalog: Catalog, defs: Path, words: Sequence[str]) -> PinStatus:
     """Look a version up and write its pin into the layer's pins.yaml.
 
-    Raises `UsageError` for words that do not lead to one source, `MachineError` if it cannot be
-    looked up, `CatalogError` if it has another pin already: that one was seen by somebody.
+    Raises `UsageError` for words that do not lead to one source, and `MachineError` if it cannot be
+    looked up. Raises `CatalogError` if it has another pin already, because a person reviewed it.
     """
     layer, source, version = _to_add(catalog, words)
     path = defs / "layers" / layer.name / "pins.yaml"

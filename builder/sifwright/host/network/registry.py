@@ -57,7 +57,7 @@ class ImageNotFoundError(RegistryError):
 
 
 class RegistryUnreachableError(RegistryError):
-    """It cannot be asked now; that says nothing about the image."""
+    """A registry that cannot be asked now; the image may exist."""
 
     def __init__(self, message: str, fix: str = mirrors.NETWORK_FIX) -> None:
         super().__init__(message, fix)

@@ -22,7 +22,7 @@ _LIB = r"(?:usr/)?lib(?:32|64)?/(?:[a-z0-9_]+-linux-gnu\w*/)?"
 
 
 class Readable(Protocol):
-    """Gives at most so many bytes, and none at the end."""
+    """A file whose `read` gives at most so many bytes, and none at the end."""
 
     def read(self, size: int, /) -> bytes: ...
 

@@ -35,10 +35,10 @@ class Plugin:
 class ImageFacts:
     """Facts read from an image's own files and configuration, without starting it.
 
-    `digest` is that of the manifest of one processor (sha256:…), of a SIF's fingerprint, or of the
-    configuration (the image ID) where an engine has or wrote it. `pythons` stand in the order in
-    which the image's own PATH finds them; the first is its `python`. Those that it does not find
-    come last.
+    `digest` is the digest of the manifest of one processor (sha256:…), or a SIF's fingerprint. For
+    an image that an engine has or wrote, it is the digest of the configuration (the image ID).
+    `pythons` have the order in which the image's own PATH finds them; the first is its `python`.
+    Pythons outside of PATH come last.
     """
 
     source: str

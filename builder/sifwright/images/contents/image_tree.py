@@ -17,7 +17,7 @@ _Value = TypeVar("_Value", str, bytes)
 _MOST_LINKS, _DEEPEST = 40, 1024
 # In bytes, as limits.h has it (PATH_MAX).
 _LONGEST_PATH = 4096
-# What Python takes for a name in a dict, and how much is kept of an image: half a million links.
+# Python's memory for a name in a dict, and the limit for an image: half a million links.
 _ENTRY_BYTES, _MOST_BYTES = 250, 256 << 20
 # Bytes of the files that are read: some libraries of 2 to 20 MB.
 _MOST_READ = 256 << 20

@@ -24,8 +24,8 @@ _RECORD = ".dist-info/RECORD"
 class Inventory:
     """`system` are the values of os-release, `sources` the files that name archives of packages.
 
-    `plan` is the document in an image of ours. `records` has the sha256 of the RECORD of Python
-    packages, by `Package.folder`: other files of the same version have another one.
+    `plan` is the document in an image of ours. `records` has the sha256 of each Python package's
+    RECORD, by `Package.folder`. Other files of the same version have another RECORD.
     """
 
     system: Mapping[str, str]

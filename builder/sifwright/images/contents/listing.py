@@ -1,8 +1,8 @@
 """The listing of a layer: one node for each path, in a file beside its squashfs.
 
-A member of gzip's format each: a line of JSON that says how many rows there are, then blocks of
-them in the order of `key`. A block is read without those before it, so that who looks a path up
-need not hold what a list of all rows takes (700 bytes each).
+The first member of gzip's format is a line of JSON with the number of rows. The others are blocks
+of rows in the order of `key`. A block is read without the blocks before it. So a look-up needs
+little memory; a list of all rows takes 700 bytes a row.
 """
 
 from __future__ import annotations
@@ -46,10 +46,9 @@ _KINDS = {
 class ListedPath:
     """One path of a layer, as its squashfs has it.
 
-    `path` has no slash at its ends and is empty for the root; `mode` is without the type; `size` is
-    that of a file in bytes, `mtime` is in seconds, as squashfs keeps it. Names of one file (hard
-    links) have the same `links`, which is 0 for a file with one name. A whiteout says that the
-    layers below have this path and the image has not.
+    `path` has no slash at its ends and is empty for the root. `mode` is without the type. `size` is
+    in bytes, and `mtime` in seconds, as squashfs keeps it. Hard links of one file have the same
+    `links`, which is 0 for a file with one name. A whiteout removes this path of the layers below.
     """
 
     path: bytes
@@ -94,7 +93,7 @@ def key(path: bytes) -> bytes:
 
 
 class ListingWriter:
-    """Takes the nodes of a listing in the order of `key`, and holds them packed."""
+    """A writer that takes the nodes of a listing in the order of `key`, and holds them packed."""
 
     def __init__(self) -> None:
         self._rows: list[Row] = []

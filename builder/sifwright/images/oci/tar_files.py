@@ -1,7 +1,7 @@
 """Tar files of others, read in one pass: no member takes more time or memory than it has bytes.
 
-Python's tarfile goes on and on for what a header promises and the file does not have, keeps all
-headers of pax, and calls itself for each further header of a member.
+Python's tarfile is not safe here. It reads without end if a file is shorter than its header says.
+It keeps all headers of pax, and calls itself for each further header of a member.
 """
 
 import io

@@ -1,7 +1,8 @@
 """Headers and descriptors of a SIF: bytes to frozen data and back.
 
-The source of every number here is the Go library that Apptainer writes SIFs with, version 2
-(github.com/apptainer/sif, pkg/sif: sif.go, descriptor.go, arch.go). All numbers are little-endian.
+The source of every number here is version 2 of Apptainer's Go library for SIFs. Its files are
+sif.go, descriptor.go and arch.go in pkg/sif of github.com/apptainer/sif. All numbers are
+little-endian.
 """
 
 import struct
@@ -23,9 +24,9 @@ VERSION = b"01\0"
 # With this line Linux can be told to run a SIF by itself; `apptainer build` writes it, too.
 LAUNCH = b"#!/usr/bin/env run-singularity\n"
 
-# What the library itself writes where nothing is to depend on the time: no UUID, and the zero of
-# Go's time. It knows such an image again and keeps it so: `apptainer sign` then adds its signature
-# without the time. (With another UUID, two signatures with one key differ; tried on 1.4.5.)
+# The library's own values for an image that does not depend on the time: no UUID, and Go's zero
+# time. It recognises such an image: `apptainer sign` then adds its signature without the time.
+# With another UUID, two signatures with one key differ (tried on 1.4.5).
 NO_ID = bytes(16)
 NO_TIME = -62135596800
 

@@ -14,8 +14,8 @@ from sifwright.images.sif.format import (
     partition_metadata,
 )
 
-# As the Go library does it (create.go, descriptor_input.go): the table of objects at 4096 with room
-# for 48, partitions aligned to the usual size of a memory page, everything in group 1.
+# The layout of the Go library (create.go, descriptor_input.go). The table of objects is at 4096 and
+# has room for 48. Partitions are aligned to a memory page of 4096; all objects are in group 1.
 _TABLE_OFFSET = 4096
 _PLACES = 48
 _ALIGNMENT = 4096
@@ -23,8 +23,8 @@ _GROUP = 1
 # Signatures take places, too, and the table cannot grow later.
 _FREE_PLACES = 8
 _NAME_BYTES = 128
-# Apptainer names every overlay in one mount option, which is at most a page of 4096 bytes: 82
-# worked, 84 did not (tried on 1.4.5). Where it is installed below a longer path, fewer fit.
+# Apptainer names every overlay in one mount option of at most a page of 4096 bytes. With 82
+# overlays it works, with 84 not (tried on 1.4.5). A longer path of Apptainer leaves room for fewer.
 MAXIMUM_OVERLAYS = 64
 # The name by which `apptainer inspect` finds it (cmd/internal/cli/inspect.go).
 _METADATA_NAME = "inspect-metadata.json"

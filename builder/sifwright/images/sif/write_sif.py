@@ -116,7 +116,7 @@ def write(target: Path, contents: Contents[Partition | Composed]) -> Digests:
     """Write a SIF, sync it, and return its digests.
 
     Raise `PartitionError` if a partition does not have its digest, which is compared while copying.
-    Raise `BuildError` if the target cannot be written or exists, and `PlanError` if a SIF has no
+    Raise `BuildError` if the target cannot be written or exists. Raise `PlanError` if a SIF has no
     room for the contents. After an error there is no new target.
     """
     plan = layout.layout(list(_objects(contents)), contents.arch)

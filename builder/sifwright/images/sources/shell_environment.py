@@ -11,7 +11,7 @@ _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)")
 # $NAME, ${NAME}, ${NAME:-default}, ${NAME-default}, ${NAME:+more}
 _USE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+])([^{}]*))?\})")
 _RUNS = re.compile(r"\$\(|`")
-# Of one variable (MAX_ARG_STRLEN of Linux has twice that), and of all that scripts set: with a
+# The limit of one variable, half of Linux' MAX_ARG_STRLEN; and the limit of all variables. With a
 # stack of 8 MiB, programs start with a quarter of it.
 _LONGEST, _MOST = 65536, 2 << 20
 

@@ -40,8 +40,8 @@ class NeededExtents:
 class RelocatedLayer:
     """Extents of one layer in their order, and fragment blocks, of a joined squashfs.
 
-    `fragments` are (place, noted size) in the joined squashfs, `first_fragment` is the number of
-    the first of them; `numbers` are those that they have in the layer.
+    `fragments` are (offset, noted size) in the joined squashfs; `first_fragment` is the number of
+    the first. `numbers` are their numbers in the layer.
     """
 
     extents: tuple[Extent, ...]

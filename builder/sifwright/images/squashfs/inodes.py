@@ -62,8 +62,8 @@ class Directory(NamedTuple):
 class Inode(NamedTuple):
     """`kind` is that of the short form. Depending on it, one from `span` to `device` is there.
 
-    `number` is unique in its squashfs; `xattrs` is a place in its table of attributes; `links` is
-    how many names it has there, if it is no directory.
+    `number` is unique in its squashfs. `xattrs` is an index of its table of attributes. `links`
+    counts the names of the inode, if it is no directory.
     """
 
     kind: int

@@ -22,9 +22,9 @@ from sifwright.images.squashfs.tree_writer import identity
 def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
     """Join the squashfs files that these bytes are, the lowest first.
 
-    Returns the bytes of the joined one, given or found in the files; the same layers are the same
-    bytes. Raises `BadSquashfs` for what is damaged or cannot be joined
-    (other compressors than gzip, xz and zstd, or different ones), and `OSError`.
+    Returns the bytes of the joined squashfs, given or as ranges of the files. The same layers give
+    the same bytes. Raises `BadSquashfs` for a damaged file, for another compressor than gzip, xz
+    and zstd, and for different compressors. Raises `OSError`, too.
     """
     with ExitStack() as stack:
         opened = [stack.enter_context(closing(Squashfs(layer))) for layer in layers]

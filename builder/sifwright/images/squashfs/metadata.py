@@ -1,7 +1,7 @@
 """Streams of metadata: blocks of 8 KiB, each compressed by itself.
 
-A place in a stream is a number of 48 bits for the start of a block, from the start of the stream,
-and one of 16 for the byte in it when it is unpacked: together a reference.
+A reference names a byte of a stream. Its upper 48 bits are the start of a block in the stream. Its
+lower 16 bits are the byte in the unpacked block.
 """
 
 import struct
@@ -19,7 +19,7 @@ _MOST_BYTES = 32 << 20
 
 
 class MetadataReader:
-    """Reads streams of a file; `read_at` gives bytes of it, fewer at its end."""
+    """A reader of a file's streams; `read_at` gives bytes of it, fewer at its end."""
 
     def __init__(self, read_at: Callable[[int, int], bytes], codec: Codec) -> None:
         self._read_at = read_at
@@ -69,7 +69,7 @@ class MetadataReader:
 
 
 class MetadataWriter:
-    """Writes one stream."""
+    """A writer of one stream."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec

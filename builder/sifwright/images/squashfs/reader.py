@@ -169,7 +169,7 @@ class Squashfs:
 
 
 class _Cursor:
-    """Reads a stream of metadata from a place on; `left` says how many bytes belong to it."""
+    """A position in a stream of metadata; `left` counts the bytes that still belong to it."""
 
     def __init__(
         self, metadata: MetadataReader, start: int, offset: int, left: int = sys.maxsize

@@ -87,11 +87,11 @@ class Layer:
         return any(name.endswith(b".opaque") for name in notes)
 
 
-# Nothing of the tree stays in memory but the names on the way to where the walk is: an image of
-# 10 GB has 200,000 files.
+# Only the names from the root to the current path stay in memory. An image of 10 GB has 200,000
+# files.
 @dataclass(eq=False, slots=True)
 class TreeNode:
-    """A path of the tree as a layer has it, and the directory that it is laid over if it is one."""
+    """A path of a layer; `over` is the same directory in the layers below, if it is one."""
 
     layer: Layer
     reference: int

@@ -25,8 +25,7 @@ XATTR_ENTRY = struct.Struct("<QII")
 XATTR_TABLE = struct.Struct("<QII")
 ABSENT = (1 << 64) - 1
 NO_FRAGMENT = NO_XATTRS = (1 << 32) - 1
-# Of the flags: how a file may be found by its inode number, and that options of the compressor
-# follow on the superblock.
+# Flags: files can be found by their inode numbers; options of the compressor follow the superblock.
 EXPORTABLE, OPTIONS = 0x80, 0x400
 # The size of a data block on disk; the bit above says that it is not compressed.
 UNCOMPRESSED = 1 << 24

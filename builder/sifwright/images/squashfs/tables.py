@@ -30,7 +30,7 @@ def finished(
 ) -> tuple[Superblock, bytes]:
     """Return the superblock and the tables of a tree whose data is written, from `start` on.
 
-    `like` names the compression; `moved` has the data's new position by the number of the layer;
+    `like` names the compression. `moved` has the data's new position by the number of the layer.
     `links` is as for `TreeWriter`.
     """
     tree = TreeWriter(codec(like.compressor), moved, links)
@@ -59,7 +59,7 @@ def finished(
 
 
 class _Writer:
-    """Writes one thing behind the other, and says where each is found."""
+    """A writer of tables one behind the other, which returns the position of each."""
 
     def __init__(self, codec: Codec, start: int) -> None:
         self._codec = codec

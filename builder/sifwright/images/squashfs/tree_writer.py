@@ -39,10 +39,11 @@ def identity(node: TreeNode, inode: Inode) -> int:
 
 
 class TreeWriter:
-    """Writes each file of a tree once, however many names it has, and each directory behind it.
+    """A writer of a tree: each file once, however many names it has, each directory behind it.
 
-    `links` are how many names files have, by their identities, if it may not be one;
-    `references` those of all inodes, by their number less one; `owners` the users and groups.
+    `links` has the number of names of each file with possibly several, by its identity.
+    `references` has the reference of each inode, by its number less one. `owners` are users and
+    groups.
     """
 
     def __init__(

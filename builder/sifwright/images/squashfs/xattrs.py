@@ -60,7 +60,7 @@ def _value(read: Callable[[int], bytes]) -> bytes:
 
 
 class XattrTable:
-    """Gives numbers to sets of attributes, and writes them all."""
+    """A table of numbered sets of attributes."""
 
     def __init__(self) -> None:
         self._numbers: dict[Attributes, int] = {}

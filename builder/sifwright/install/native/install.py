@@ -61,9 +61,9 @@ class NativeRequest:
 def install(request: NativeRequest, progress: Progress) -> None:
     """Install the plan beside earlier versions, test it, and make it the current one.
 
-    Whatever fails, the version that was current before stays so. Raises `MachineError` before
-    anything is written if the host lacks something, or if another process installs there,
-    `BuildError` or `TestError` if a step or a test fails.
+    After any failure, the current version stays current. Raises `MachineError`, before it writes
+    a file, if the host lacks something or another process installs there. Raises `BuildError` or
+    `TestError` if a step or a test fails.
     """
     folder, plan = request.folder, request.plan
     _check_host(request)

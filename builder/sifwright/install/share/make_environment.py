@@ -2,9 +2,9 @@
 
     make_environment.py /user-software/venv/pytorch
 
-Whatever the image's Python is (of a virtual environment, of conda, of the system), its packages are
-seen: a virtual environment of a virtual environment does not see them by itself. Those of the home
-directory are not.
+The image's packages are seen, whether its Python is of a virtual environment, of conda or of the
+system. A virtual environment of a virtual environment does not see them by itself. Packages of the
+home directory are not seen.
 """
 
 import importlib.util

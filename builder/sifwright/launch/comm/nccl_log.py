@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-# Found anywhere in a line: launchers, schedulers and clocks put their own words before it, and
-# unbuffered writers glue one line to another.
+# The pattern may match anywhere in a line. Launchers, schedulers and clocks put their own words
+# before it, and unbuffered writers glue one line to another.
 _START = re.compile(r"(?P<host>[A-Za-z0-9_.-]+):(?P<pid>\d+):\d+ \[-?\d+\] ")
 # A warning names its place in the source first.
 _LEVEL = re.compile(r".*?\bNCCL (?P<level>INFO|WARN) (?P<message>.*)")

@@ -13,8 +13,8 @@ from sifwright.errors import Problem
 from sifwright.launch.comm.nccl_log import NetworkEvidence, Process
 
 _PREFIX = "NET/"
-# One network, several names: aws-ofi-nccl is AWS Libfabric up to 1.11, Libfabric later, and OFI
-# where NCCL_NET=OFI asks for it; NVIDIA's own plugin for InfiniBand is IBext, IBext_v6, …
+# A network has several names. The plugin aws-ofi-nccl is AWS Libfabric up to 1.11, later Libfabric,
+# and OFI under NCCL_NET=OFI. NVIDIA's own plugin for InfiniBand is IBext, IBext_v6, …
 _ALIASES = {
     "ofi": re.compile(r"(AWS )?Libfabric|OFI", re.IGNORECASE),
     "ib": re.compile(r"IB(ext(_v\d+)?)?", re.IGNORECASE),

@@ -1,7 +1,7 @@
 """Claims on entries: one build makes an entry while the others wait.
 
-Claims save work, they do not keep the cache right: what two builds make at once under one key is
-still put in place by one rename. So a claim may be lost or taken over at any moment.
+Claims save work; the rename of an entry keeps the cache right. Two builds may make one key at the
+same time. So a claim may be lost or taken over at any moment.
 """
 
 import os
@@ -129,10 +129,10 @@ def _link(temporary: Path, path: Path) -> bool:
 
 
 def _take_away(path: Path, content: bytes) -> None:
-    """Remove the claim if it still is the one with this content, and nobody else's.
+    """Remove the claim if it still has this content.
 
-    Looked at under another name, where nobody can exchange it; and before, because while it is
-    there somebody else may claim.
+    The second look is under another name, where no other build can exchange the claim. The first
+    look avoids most renames: during a rename, another build may claim the key.
     """
     seen = liveness.read_holder(path)
     if seen is None or seen.content != content:

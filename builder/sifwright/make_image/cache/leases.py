@@ -10,18 +10,18 @@ from sifwright.system import cache_folder, liveness
 from sifwright.system.cache_folder import LEASES
 from sifwright.system.liveness import HolderFile, ProcessIdentity
 
-# Seconds of silence after which a build on another machine counts as gone. Longer than a claim's:
-# a claim lost too early costs time, a lease lost too early an entry that is being read.
+# Seconds of silence after which a build on another machine counts as gone. It is longer than a
+# claim's. A claim lost too early costs time; a lease lost too early costs an entry in use.
 LIFETIME = 600.0
 
 
 @contextmanager
 def lease(store: Entries, keys: Iterable[str]) -> Iterator[str]:
-    """Keep these entries from being pruned; to be entered before they are looked for.
+    """Keep these entries from being pruned; enter it before you look the entries up.
 
-    Yields the lease's token. A prune that is about to remove one of them has done so, or has seen
-    us, when the body starts: it claims an entry before it looks at leases, we look at claims after
-    we wrote ours. In a cache that can only be read, no lease is written.
+    Yields the lease's token. A prune claims an entry before it reads the leases. A lease is written
+    before the claims are read. So when the body starts, a prune has removed the entry or has seen
+    the lease. In a read-only cache, no lease is written.
     """
     own = ProcessIdentity.here(keys=tuple(keys))
     if store.is_read_only:
@@ -39,7 +39,7 @@ def lease(store: Entries, keys: Iterable[str]) -> Iterator[str]:
 
 def is_leased(root: Path, key: str) -> bool:
     """Return whether a running build uses the entry; True if a lease cannot be read."""
-    # Those with a dot are being written.
+    # Names with a dot are files that are being written.
     paths = (path for path in (root / LEASES).iterdir() if not path.name.startswith("."))
     held = (seen for seen in map(liveness.read_holder, paths) if seen)
     return any(

@@ -1,7 +1,7 @@
 """The manifest of an entry: what is in its files, and what it was made from.
 
-It holds its own digest and is written in one way only, so that a changed bit is noticed in it as
-well as in the files it describes.
+It holds its own digest and is written in one way only. So a changed bit is noticed in the manifest
+as well as in the files.
 """
 
 import errno
@@ -22,7 +22,7 @@ from sifwright.system import files, small_file
 
 NAME = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-# What reading gives that is not there any more, or not whole: the entry is to blame, nothing else.
+# Errors of reading a file that is missing or not whole: only the entry is to blame.
 _BROKEN = {errno.EIO, errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.EISDIR, errno.ELOOP}
 
 
@@ -34,8 +34,8 @@ class EntryDamagedError(Exception):
 class CacheEntry:
     """The result of a step. `used` is the time of its last use, in seconds since the epoch.
 
-    The manifest has `files` ({name: {bytes, sha256}}) and `made` (a time as ISO 8601 writes it),
-    and what the build says of the step, such as `layer`, `image`, `site` and `seconds`.
+    The manifest has `files` ({name: {bytes, sha256}}) and `made` (a time in ISO 8601). The build
+    adds facts of the step, such as `layer`, `image`, `site` and `seconds`.
     """
 
     key: str
@@ -112,7 +112,7 @@ def _stored(path: Path) -> dict[str, object]:
 
 
 def _finish(descriptor: int) -> None:
-    """Nobody writes to it from now on, whatever the umask was, and it survives a power cut."""
+    """Make it read-only under any umask, and sync it, so that it survives a power cut."""
     os.fchmod(descriptor, 0o444)
     os.fsync(descriptor)
 

@@ -20,13 +20,13 @@ from sifwright.system.tempdirs import temporary_root
 INSTALL = "sudo tools/install-apptainer, or ask your administrator"
 _ELSEWHERE = "docs/how-to/build-elsewhere.md"
 SQUASHFS_TOOLS = ("mksquashfs", "unsquashfs")
-# The first whose mksquashfs makes the same bytes of the same tree (its CHANGES), as cached steps
-# and SIFs have to be.
+# The first release whose mksquashfs packs the same tree to the same bytes (its CHANGES). Cached
+# steps and SIFs need the same bytes.
 _MINIMUM = Version("4.4")
 FUSE = Path("/dev/fuse")
 USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
-# Sub-ids have no meaning to these file systems' servers, so --fakeroot cannot write there
-# (Apptainer user guide, "Fakeroot feature"; docs.isambard.ac.uk and OLCF say so for Lustre).
+# The servers of these file systems do not know subordinate ids, so --fakeroot cannot write there.
+# Sources: Apptainer user guide, "Fakeroot feature"; for Lustre docs.isambard.ac.uk and OLCF.
 _SHARED = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "panfs", "ceph"}
 
 

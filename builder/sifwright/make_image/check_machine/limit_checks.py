@@ -6,8 +6,8 @@ from sifwright.errors import MachineError, Problem
 from sifwright.system import limits
 from sifwright.system.limits import Limit
 
-# Apptainer 1.4.5 alone needs 24 processes and threads, 24 files and 2 GB of addresses to start a
-# container (tried, on two cores); a build adds our own threads, mksquashfs, and what a step starts.
+# For a container, Apptainer 1.4.5 needs 24 processes and threads, 24 files, 2 GB of addresses
+# (tried on two cores). A build adds our threads, mksquashfs and the step's processes.
 _PROCESSES, _FILES, _ADDRESSES = 100, 256, 4 * 10**9
 
 

@@ -29,7 +29,7 @@ _GIT_HEADERS = {"Git-Protocol": "version=2"}
 # The packages of CUDA among torch's requirements.
 _CUDA = re.compile(r"cuda-toolkit|nvidia-cuda-runtime(-cu\d+)?")
 _ONE_RELEASE = re.compile(r"===?([0-9]+)\.([0-9]+)(\.[0-9]+)*")
-# What an index or a folder answers that lacks the wheel.
+# The answer of an index or a folder without the wheel.
 _NO_FILE = r": no such file$|\[Errno 2\]"
 _PIP = (
     "Check the version, the network and the login of the index, or point pip at a mirror"

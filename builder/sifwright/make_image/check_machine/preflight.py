@@ -18,7 +18,7 @@ from sifwright.make_image.check_machine import (
 from sifwright.make_image.check_machine.base_size import sized
 from sifwright.make_image.check_machine.network_checks import WheelTarget
 from sifwright.make_image.check_machine.planned_build import PlannedBuild
-from sifwright.make_image.forecast.disk_needs import Way
+from sifwright.make_image.forecast.disk_needs import BuildMode
 from sifwright.make_image.forecast.forecast import estimate_build, estimate_cold_build
 from sifwright.make_image.resolve_request import host_settings
 from sifwright.make_image.resolve_request.base_image import base_image_of
@@ -63,8 +63,8 @@ def check_build(
     """Return Apptainer, if a SIF is to be made; raise `MachineError` with all that is missing."""
     build = _planned_build(request, machine)
     require(build, note)
-    if future := build.estimate:
-        lines = disk_space.summary_line(future.needs, future.output), future.aged
+    if estimate := build.estimate:
+        lines = disk_space.summary_line(estimate.needs, estimate.output), estimate.old_packages_note
         for line in filter(None, lines):
             note(line)
     return build.engine
@@ -80,22 +80,22 @@ def _planned_build(request: BuildRequest, machine: Mapping[str, str]) -> Planned
     if options.format != "sif":
         return build
     engine = apptainer.find()
-    way: Way = "cached" if options.cached else "uncached"
+    mode: BuildMode = "cached" if options.cached else "uncached"
     if engine is None or why_not_stepwise(engine, plan):
-        way = "engine"
+        mode = "engine"
     inputs, before = request.recorded_inputs, options.before
-    future = estimate_build(plan, inputs, way, before)
-    if future.first == 0:
-        future = estimate_build(sized(plan, request.base), inputs, way, before)
-    return replace(build, engine=engine, estimate=future, first=first or future.first)
+    estimate = estimate_build(plan, inputs, mode, before)
+    if estimate.first == 0:
+        estimate = estimate_build(sized(plan, request.base), inputs, mode, before)
+    return replace(build, engine=engine, estimate=estimate, first=first or estimate.first)
 
 
 def cold_build(plan: Plan, output: Path) -> PlannedBuild:
     """Return the build of an image of which nothing is cached."""
     base = base_image_of(plan)
-    header, future = host_settings.values(base), estimate_cold_build(sized(plan, base), output)
+    header, estimate = host_settings.values(base), estimate_cold_build(sized(plan, base), output)
     return PlannedBuild(
-        plan=plan, base=base, header=header, engine=apptainer.find(), estimate=future
+        plan=plan, base=base, header=header, engine=apptainer.find(), estimate=estimate
     )
 
 

@@ -17,7 +17,7 @@ from sifwright.errors import Problem
 if TYPE_CHECKING:
     from sifwright.catalog.model import Site
 
-# Of a path in a site's file; EDF files need the braces.
+# A variable of a path in a site's file; EDF files need the braces.
 _VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
 _FIX = "Deliver where the jobs run, or give --elsewhere."
 

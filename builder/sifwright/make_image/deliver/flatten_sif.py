@@ -23,10 +23,11 @@ from sifwright.system.tempdirs import temporary_root, workspace
 def flatten_sif(source: Path, target: Path, compression: str) -> int:
     """Write the flat SIF, whole or not at all, and return how many partitions became one.
 
-    `compression` is that of the layers if it is empty; a flat SIF is written with another one. A
-    signature and the provenance are not carried over: they are of other bytes. Raises `UsageError`
-    if the source is no layered SIF that can be read, or the target is there already, `MachineError`
-    if there is no room for what is to be written.
+    An empty `compression` takes the compression of the layers. A flat SIF is written again only for
+    another compression. Signature and provenance are not carried over: they are of other bytes.
+
+    Raises `UsageError` if the source is no readable layered SIF, or if the target exists. Raises
+    `MachineError` if the disk has no room for the target.
     """
     before = digest_cache.identity(source.stat()) if source.exists() else ""
     image, parts = sif_file.read(source), sif_file.partitions(source)
@@ -41,7 +42,7 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
     with workspace(temporary_root()) as work_dir, workspace(target.parent) as staging:
         partition = _joined(ranges, compression)
         if partition is None:
-            # How many bytes it will be, nobody knows yet.
+            # The final size is unknown yet.
             _require_room(target.parent, sum(part.size for part in parts))
             partition = _repacked(source, parts, compression, work_dir)
         _require_room(target.parent, partition.size)

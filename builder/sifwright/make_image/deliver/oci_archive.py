@@ -26,7 +26,7 @@ _LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 _NAME = "org.opencontainers.image.ref.name"
 _PROGRAM = "sqfs2tar"
 _CHUNK = 1 << 20
-# As the program gzip; Python's own 9 takes twice as long for 1 % less.
+# The level of the program gzip; Python's own 9 takes twice as long for 1 % less.
 _LEVEL = 6
 # The container's start is that of the SIF: this program sets the image's environment.
 _ENTRYPOINT = ["/.singularity.d/actions/exec"]

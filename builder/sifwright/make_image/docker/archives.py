@@ -15,7 +15,7 @@ from sifwright.render import build_files, oci_config, shell
 
 # Two blocks of zeros end an archive.
 _END = 2 * tarfile.BLOCKSIZE
-# What a container runs; the words after it say in the image's history what it was.
+# The program of a container; the words after it name the step in the image's history.
 ENTER = ("/bin/sh", f"{build_files.BUILD}/enter")
 
 

@@ -1,7 +1,7 @@
 """Give an image its configuration: environment, labels, user and command.
 
-Podman 4.3 commits files that it makes in a container to bind to, variables of its own, and an
-entry point that cannot be removed. So its images are made of the container's whole tree.
+Podman 4.3 commits the files that it made as mount points, variables of its own, and an entry
+point. The entry point cannot be removed. So its images are made of the container's whole tree.
 """
 
 from dataclasses import asdict, replace
@@ -12,7 +12,7 @@ from sifwright.make_image.docker.image_archives import load_tree
 from sifwright.render import oci_config
 from sifwright.render.oci_config import OciConfig
 
-# Of a base that has none of these, an image has none.
+# An image has none of these if its base has none.
 _MADE = ("etc/hostname", "etc/hosts", "etc/mtab", "etc/resolv.conf", "run")
 _ALWAYS = ("run/.containerenv",)
 

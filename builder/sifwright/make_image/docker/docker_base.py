@@ -28,8 +28,8 @@ from sifwright.make_image.resolve_request import base_image
 from sifwright.render import oci_config
 from sifwright.system.tempdirs import TEMPORARY_FIX, workspace
 
-# What a container or a build does with these is nothing that a layer asked for: what is written
-# into a volume is in no image, a health check runs beside the steps.
+# A container or a build acts on these settings of a base image without a layer's wish. Files in a
+# volume are in no image; a health check runs beside the steps.
 _LIVELY = ("Volumes", "OnBuild")
 _CARRIED = ("Env", "Labels")
 _EPOCH = "1970-01-01T00:00:00Z"
@@ -84,7 +84,7 @@ def _debootstrapped(build: DockerBuild, start: oci_config.Debootstrap) -> str:
     host = build.engine.identity(str(reference)) or pull(build, reference)
     with workspace(build.context.work_dir) as scratch:
         archive = archives.program(scratch, programs, build.machine, shlex.join(start.command))
-        with build.ran(host, ("debootstrap", start.suite), archive) as (container, _):
+        with build.run_archive(host, ("debootstrap", start.suite), archive) as (container, _):
             tree = build.engine.get(container, f"{oci_config.ROOT}/.")
             return build.tag_result(load_tree(build, tree), key)
 
@@ -124,14 +124,14 @@ def login(reference: Reference) -> dict[str, Any] | None:
 
 @dataclass(kw_only=False)
 class _Pull:
-    """Makes lines of what an engine says of each layer: each part of it once."""
+    """The lines about a pull: the engine's words on each layer, each part of it once."""
 
     on_line: Callable[[str], None]
     _said: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, event: dict[str, Any]) -> None:
         layer, status = str(event.get("id", "")), str(event.get("status", "")).strip()
-        # How much of it has arrived, in tenths.
+        # The share that has arrived, in tenths.
         detail, share = event.get("progressDetail") or {}, ""
         total, current = detail.get("total") or 0, detail.get("current") or 0
         if total > 0:
@@ -169,7 +169,7 @@ def _require_architecture(build: DockerBuild, architecture: str, name: str) -> N
 
 
 def _can_commit(build: DockerBuild, image: str) -> bool:
-    """Podman commits nothing on an image whose history does not have just its layers.
+    """Return whether podman commits on the image: its history must have just its layers.
 
     It does not say which of the steps made none, so it is tried. Without any history, what comes
     after the next step cannot be committed.
@@ -178,7 +178,7 @@ def _can_commit(build: DockerBuild, image: str) -> bool:
         return True
     if not build.engine.has_history(image):
         return False
-    tag = f"trial-{build.salt}"
+    tag = f"trial-{build.nonce}"
     with open_container(build.engine, Container(image=image)) as container:
         try:
             build.engine.commit(container, REPOSITORY, tag, "sifwright: a trial")

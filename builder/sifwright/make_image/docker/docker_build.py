@@ -25,20 +25,20 @@ from sifwright.system.tempdirs import name_folder_in_errors, workspace
 
 # Each result of a step is an image of this name, tagged with the step's key.
 REPOSITORY = "sifwright/step"
-# Printed by render/templates/enter.sh; it is no line of the log. Any program of the
-# container can say the same, so what is named is a file of one folder and nothing else.
+# Printed by render/templates/enter.sh; it is no line of the log. Any program of the container can
+# print it. So the name is of a file in one folder, without a path.
 _KEPT = re.compile(r"sifwright: kept ([A-Za-z0-9_-][A-Za-z0-9._-]{0,99}) ([A-Za-z0-9+/=]*)")
 PREFIX = "sifwright-build-"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DockerBuild:
-    """One build in the engine; `tags` are those of the results that it made."""
+    """One build in the engine; `tags` are the tags of its results."""
 
     context: BuildContext
     engine: Docker
-    # What is made without the cache is nobody else's.
-    salt: str = field(default_factory=lambda: secrets.token_hex(16))
+    # Images made without the cache are of this build alone.
+    nonce: str = field(default_factory=lambda: secrets.token_hex(16))
     tags: list[str] = field(default_factory=list)
 
     @property
@@ -63,7 +63,7 @@ class DockerBuild:
             around["epoch"] = str(self.context.options.epoch)
         if lock := self.context.options.lock:
             around["lock"] = lock.digest
-        return around if self.context.options.cached else {**around, "salt": self.salt}
+        return around if self.context.options.cached else {**around, "nonce": self.nonce}
 
     def key(self, *facts: object) -> str:
         """Return the key of an image that these facts and the build's environment decide."""
@@ -71,25 +71,25 @@ class DockerBuild:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @contextmanager
-    def ran(
+    def run_archive(
         self, image: str, words: Sequence[str], archive: bytes
     ) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Run what an archive brings to /.sifwright; raises `BuildError` if that fails.
+        """Run an archive's program in /.sifwright; raises `BuildError` if that fails.
 
-        Yields the container, and what its command left for later steps.
+        Yields the container, and the files that its command left for later steps.
         """
         binds = (bind.split(":") for bind in self.context.settings.binds)
         mounts = [(source, target, "ro" in options) for source, target, *options in binds]
         settings = Container(image=image, entrypoint=ENTER, command=words, mounts=mounts)
         with open_container(self.engine, settings) as container:
             self.engine.put(container, archive)
-            output, status = self.follow(container)
+            output, status = self.run_to_end(container)
             if status != 0:
                 raise BuildError(self.context.watcher.problem(f"{self.engine.product} failed"))
             yield container, output.kept
 
-    def follow(self, container: str) -> tuple[StepOutput, int]:
-        """Run a container to its end; what it said, and its exit status."""
+    def run_to_end(self, container: str) -> tuple[StepOutput, int]:
+        """Run a container to its end; return its output and its exit status."""
         with self.context.log.open("a", encoding="utf-8") as log:
             output = StepOutput(log=log, on_line=self.context.watcher)
             status = self.engine.run(container, output)
@@ -97,7 +97,7 @@ class DockerBuild:
         return output, status
 
     def commit(self, container: str, key: str, message: str) -> str:
-        """Make the result of a step of what has run; its id."""
+        """Make an image of a container after a step; return its id."""
         self.tags.append(key)
         return self.engine.commit(container, REPOSITORY, key, f"sifwright: {message}")
 

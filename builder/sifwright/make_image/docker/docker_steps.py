@@ -27,8 +27,8 @@ from sifwright.render import dockerfile, oci_config, singularity_metadata
 from sifwright.system import cache_folder, files, small_file
 from sifwright.system.tempdirs import workspace
 
-# A folder of the user's cache. Apt's sources that a layer leaves for later steps may hold the
-# password of a mirror, so they are never in the image.
+# A folder of the user's cache. It has the apt sources that a layer leaves for later steps. They may
+# hold the password of a mirror, so they are never in the image.
 _FORMAT = "docker-1"
 
 
@@ -47,7 +47,7 @@ class StepImage:
 
 @dataclass(kw_only=True)
 class DockerSteps:
-    """Runs the steps that the engine has no image of, and makes an image of that engine.
+    """The step engine that runs uncached steps in containers, and makes an image of the engine.
 
     `base` is the id of the image that the first step runs on.
     """
@@ -85,7 +85,7 @@ class DockerSteps:
         first = len(watcher.used)
         with workspace(build.context.work_dir) as scratch:
             archive = archives.step(scratch, self.plan, number, build.context.settings, kept)
-            with build.ran(lower, (step.layer.name, step.id), archive) as (container, left):
+            with build.run_archive(lower, (step.layer.name, step.id), archive) as (container, left):
                 message = f"layer {step.layer.name}, step {step.id}"
                 image = build.commit(container, key, message)
         used = tuple(watcher.used[first:])
@@ -131,7 +131,7 @@ class DockerSteps:
             return image
         with workspace(build.context.work_dir) as scratch:
             archive = archives.closing(scratch, files)
-            with build.ran(lower, ("sifwright", self.plan.id), archive) as (container, _):
+            with build.run_archive(lower, ("sifwright", self.plan.id), archive) as (container, _):
                 return build.commit(container, key, f"tests and plan {self.plan.id}")
 
     def _reference(self) -> str:
@@ -157,7 +157,7 @@ class DockerSteps:
             read_only=True,
         )
         with open_container(self.build.engine, container) as identity:
-            _, status = self.build.follow(identity)
+            _, status = self.build.run_to_end(identity)
         return status
 
 

@@ -1,9 +1,10 @@
 """Archives of images that an engine loads, written while they are read.
 
-Engines import a bare tree as well. Podman leaves a copy of each in its temporary folder
-(containers/podman#28531, open in 2026), and reads the variables given with it in its own way. An
-OCI layout is sent as 'docker save' writes it since Docker Engine 25: its blobs, and a manifest.json
-that names them. Engines before do not read the index of a layout (20.10, tried).
+Engines import a bare tree as well. But podman leaves a copy of each tree in its temporary folder
+(containers/podman#28531, open in 2026). It also reads the variables of the import in its own way.
+An OCI layout is sent in the form of 'docker save' since Docker Engine 25. This form has the blobs,
+and a manifest.json that names them. Engines before do not read the index of a layout (20.10,
+tried).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     Opened = Callable[[str], IO[bytes]]
 
 _MANIFEST = "manifest.json"
-# What reading raises for one that is cut off or damaged, packed in any way that tarfile knows.
+# Errors of reading a cut or damaged archive, in any compression that tarfile knows.
 _DAMAGE = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError)
 _FIX = "Name what 'docker save' or skopeo wrote, with one image in it."
 END = bytes(2 * tarfile.BLOCKSIZE)

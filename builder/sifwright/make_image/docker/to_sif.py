@@ -31,7 +31,7 @@ from sifwright.system.tempdirs import workspace
 
 @dataclass(kw_only=True)
 class DockerStepsToSif(SifEngine):
-    """Runs the steps as `DockerSteps` does, and makes a SIF of the last image."""
+    """The step engine that runs steps as `DockerSteps` does, and makes a SIF of the last image."""
 
     steps: DockerSteps
 

@@ -249,8 +249,8 @@ def redirected(address: str) -> str:
     return mirrors.load().redirect(address, *mirrors.DOWNLOADS)
 
 
-# An index, and not a folder for find-links: if several places have a wheel, pip takes the last
-# index, and a folder of find-links before any index (tried with pip 20.3 to 26.3).
+# An index, not a folder for find-links. If several indexes have a wheel, pip takes the last index.
+# It takes a folder of find-links before any index (tried with pip 20.3 to 26.3).
 def _write_index(
     folder: Path, wheels: Mapping[Wheel, CacheEntry], sources: Mapping[str, CacheEntry]
 ) -> None:

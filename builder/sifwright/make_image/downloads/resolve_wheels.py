@@ -1,7 +1,7 @@
 """The wheels that a step will install, resolved by uv with this machine's settings of pip.
 
-Not pip, which cannot resolve for another Python than the one it runs with: markers such as
-`python_version < "3.12"` would be this machine's.
+pip cannot resolve for another Python than its own. It would take this machine's values for markers
+such as `python_version < "3.12"`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def question(plan: Plan, number: int, settings: Mapping[str, str]) -> ResolveReq
 
 
 def key(question: ResolveRequest, settings: Mapping[str, str]) -> str:
-    """Under which an answer is kept: for a day, because indexes get new versions."""
+    """Return the key of a kept answer: for a day, because indexes get new versions."""
     today = datetime.now(UTC).date().isoformat()
     text = json.dumps([asdict(question), dict(settings), GLIBC, today], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -129,7 +129,7 @@ def _command(question: ResolveRequest, lock: Path, folder: Path) -> list[str]:
         *("--python", sys.executable, "--python-version", question.python),
         *("--python-platform", f"{question.processor}-manylinux_2_{question.glibc}"),
         *(() if question.deps else ("--no-deps",)),
-        # As pip does: the best version, whichever index has it. Nothing is built here.
+        # Take the best version of all indexes, as pip does. Nothing is built here.
         *("--index-strategy", "unsafe-best-match", "--only-binary", ":all:"),
         *("--overrides", str(folder / "overrides.txt"), "--format", "pylock.toml"),
         *("--output-file", str(lock), str(folder / "requirements.in")),
@@ -139,7 +139,7 @@ def _command(question: ResolveRequest, lock: Path, folder: Path) -> list[str]:
 def _environment(
     settings: Mapping[str, str], indexes: tuple[str, ...], folder: Path
 ) -> dict[str, str]:
-    """Pip's settings as uv's. Not on the command line, which is everybody's to read."""
+    """Return pip's settings as uv's, not for the command line, which everybody can read."""
     places = ("UV_", "PIP_", "PYTHON", "VIRTUAL_ENV", "CONDA")
     own = {name: value for name, value in os.environ.items() if not name.startswith(places)}
     first = settings.get("index-url", "") or (sdist.default_index() if indexes else "")

@@ -1,10 +1,10 @@
-"""The disk space that a build needs, and the ways of a build that it depends on."""
+"""The disk space that a build needs, and the modes of a build that it depends on."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 # Step by step with the cache or without one, or by the engine alone.
-Way = Literal["cached", "uncached", "engine"]
+BuildMode = Literal["cached", "uncached", "engine"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

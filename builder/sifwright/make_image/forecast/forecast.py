@@ -8,7 +8,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from sifwright.make_image.cache.store import CacheEntry, Store
-from sifwright.make_image.forecast.disk_needs import DiskNeeds, Way
+from sifwright.make_image.forecast.disk_needs import BuildMode, DiskNeeds
 from sifwright.make_image.resolve_request.base_image import base_image_of
 from sifwright.make_image.resolve_request.inputs import Inputs
 from sifwright.make_image.run_steps import step_keys
@@ -23,16 +23,16 @@ _DIGEST = 64
 _SHOWN = 12
 # Bytes for each file of a layer that was never built here: our layers have 20,000 to 250,000.
 _BYTES_PER_FILE = 250_000
-# What a build keeps of its own below the temporary folder while steps run: settings, programs.
+# A build's own files below the temporary folder while steps run: settings, programs.
 OWN = 10**6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CacheMissReason:
-    """The reason why a step will run, as text, and by name if it is one thing.
+    """The reason for a cache miss: message, changed input, old and new value.
 
-    This is an `input` (see `step_inputs`) that was `old` and is `new` (None if missing), or
-    `after`, an earlier layer that will run.
+    `input` is a name of `step_inputs`; a missing value is None. `after` is an earlier layer that
+    will run.
     """
 
     text: str
@@ -46,12 +46,14 @@ class CacheMissReason:
 class StepForecast:
     """One step; it is cached if there is no `why`.
 
-    `seconds` and `bytes` (of the packed layer) are those of the same layer's last result; None if
-    there is none. `capabilities`: that has files with some, so later steps run in a tree (see
-    step_life.py). `unpacked`, `packed` and `downloads` are the bytes that it should take while
-    it runs, as a result in the cache and as wheels there: by that result, else by what the layer
-    says of itself. `files` counts its files and folders. `archives` is the time of the
-    newest archive that a cached result's packages of Debian or Ubuntu came from, or empty.
+    `seconds` and `bytes` (of the packed layer) come from the last result of the same layer; None
+    without a result. `capabilities`: the result has files with capabilities, so later steps run in
+    a tree (see step_life.py).
+
+    `unpacked`, `packed` and `downloads` estimate bytes: while the step runs, of the cached result,
+    of wheels in the cache. They come from the last result, else from the layer's own facts. `files`
+    counts files and folders. `archives` is the time of the newest Debian or Ubuntu archive of the
+    result's packages, or empty.
     """
 
     layer: str
@@ -75,8 +77,10 @@ def forecast(plan: Plan, inputs: Inputs) -> Iterator[StepForecast]:
         entry, why = next(iter(entries[number:]), None), None
         if entry is None:
             entry = _last(plan, step, earlier)
-            why = _why(step, cached.build_environment, entry) or _after(plan, number, len(entries))
-        yield _outlook(plan, step, entry, why)
+            why = _why(step, cached.build_environment, entry) or _reason_from_order(
+                plan, number, len(entries)
+            )
+        yield _forecast_step(plan, step, entry, why)
 
 
 def document(forecast_of_steps: Sequence[StepForecast]) -> dict[str, object]:
@@ -96,7 +100,7 @@ def document(forecast_of_steps: Sequence[StepForecast]) -> dict[str, object]:
     return {"steps": steps, "will_run": len(ahead), "seconds": round(seconds, 3), "bytes": size}
 
 
-def _outlook(
+def _forecast_step(
     plan: Plan, step: Step, entry: CacheEntry | None, why: CacheMissReason | None
 ) -> StepForecast:
     declared = plan.declared_bytes(step)
@@ -111,7 +115,7 @@ def _outlook(
             f"{step_keys.OPTION}{name}": value.text for name, value in step.options.items()
         }
         packed = max(packed, declared // 2) if is_another else packed
-        # What is compiled takes more while it is than it leaves.
+        # A compilation takes more space than its result.
         unpacked = max(unpacked, declared) if step.sources or is_another else unpacked
     return StepForecast(
         layer=step.layer.name,
@@ -129,7 +133,7 @@ def _outlook(
     )
 
 
-def aged(steps: Sequence[StepForecast], now: datetime) -> str:
+def old_packages_note(steps: Sequence[StepForecast], now: datetime) -> str:
     dates = [(step.archives, step.layer) for step in steps if step.archives]
     if not dates:
         return ""
@@ -160,12 +164,12 @@ def _why(
     for name in (*new, *old):
         before, now = old.get(name), new.get(name)
         if before != now:
-            text = f"{name}: {_shown(before)} -> {_shown(now)}"
+            text = f"{name}: {_short(before)} -> {_short(now)}"
             return CacheMissReason(text=text, input=name, old=before, new=now)
     return None
 
 
-def _after(plan: Plan, number: int, cached: int) -> CacheMissReason:
+def _reason_from_order(plan: Plan, number: int, cached: int) -> CacheMissReason:
     """Return the reason for a step without a changed input."""
     if number == 0:
         return CacheMissReason(text="its sources are others than those of its first use here")
@@ -175,7 +179,7 @@ def _after(plan: Plan, number: int, cached: int) -> CacheMissReason:
     return CacheMissReason(text=f"it was not built on this result of {below} yet")
 
 
-def _shown(value: str | None) -> str:
+def _short(value: str | None) -> str:
     """Return a value, the beginning of a digest, or a word for a missing one."""
     if value is None:
         return "(none)"
@@ -186,24 +190,24 @@ def _shown(value: str | None) -> str:
 class BuildEstimate:
     """`first` is the number of the first step that will run; `output` is the image's folder.
 
-    `aged` says of cached packages that they are old, or nothing.
+    `old_packages_note` tells that cached packages are old; it may be empty.
     """
 
     first: int
     needs: DiskNeeds
     output: Path
-    aged: str = ""
+    old_packages_note: str = ""
 
 
 def estimate_disk_needs(
-    steps: Sequence[StepForecast], first: int, way: Way = "cached", *, entered: bool = False
+    steps: Sequence[StepForecast], first: int, mode: BuildMode = "cached", *, entered: bool = False
 ) -> DiskNeeds:
     """Return the space that the steps from number `first` on take, and the image of all steps.
 
-    With nothing cached all steps run in one tree below the temporary folder; on cached steps each
-    leaves its changes there only until they are packed, unless it has to run in a tree, which all
-    those below are unpacked to. SIFs are put together where they will be. `entered`: a shell
-    is opened on all of them.
+    With nothing cached, all steps run in one tree below the temporary folder. On cached steps, the
+    changes of a step are there only until they are packed. If a step has to run in a tree, all
+    results below are unpacked there. SIFs are put together at their final path. `entered`: a
+    shell is opened on all steps.
     """
     ahead = steps[first:]
     # The last step runs on all others at the latest. With one id it always does so in a tree.
@@ -212,11 +216,11 @@ def estimate_disk_needs(
     peak = partial(_peak, first=0 if first == 0 or in_tree else first)
     temporary = peak([step.unpacked for step in steps]) + (OWN if ahead or entered else 0)
     packed = sum(step.packed for step in ahead)
-    if way == "uncached":
+    if mode == "uncached":
         temporary += packed
     return DiskNeeds(
         temporary=temporary,
-        cache=packed + sum(step.downloads for step in ahead) if way == "cached" else 0,
+        cache=packed + sum(step.downloads for step in ahead) if mode == "cached" else 0,
         output=sum(step.packed for step in steps),
         temporary_files=peak([step.files for step in steps]),
     )
@@ -236,16 +240,16 @@ def forecast_steps(plan: Plan, output: Path) -> list[StepForecast]:
     return list(forecast(plan, Inputs.recorded(base_image_of(plan), output)))
 
 
-def estimate_build(plan: Plan, inputs: Inputs, way: Way, before: str) -> BuildEstimate:
+def estimate_build(plan: Plan, inputs: Inputs, mode: BuildMode, before: str) -> BuildEstimate:
     """Estimate a build in this way, or of the steps before a layer for a shell."""
     steps = list(takewhile(lambda step: step.layer != before, forecast(plan, inputs)))
-    first = sum(step.why is None for step in steps) if way == "cached" else 0
-    needs = estimate_disk_needs(steps, first, way, entered=bool(before))
+    first = sum(step.why is None for step in steps) if mode == "cached" else 0
+    needs = estimate_disk_needs(steps, first, mode, entered=bool(before))
     return BuildEstimate(
         first=first,
         needs=replace(needs, output=0) if before else needs,
         output=inputs.folder,
-        aged=aged(steps, datetime.now(UTC)) if way == "cached" else "",
+        old_packages_note=old_packages_note(steps, datetime.now(UTC)) if mode == "cached" else "",
     )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sifwright.make_image.lock.installed import PackageKey
 
 _LINE = re.compile(r"^deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+(\S+)[ \t]*(.*)$", re.MULTILINE)
-# As in apt-install: vendors' archives in their base images, from which no layer installs.
+# Vendors' archives in their base images, from which no layer installs; as in apt-install.
 _VENDORS = re.compile(r"https?://(?:developer\.download\.nvidia\.com|repo\.radeon\.com)(?:/.*)?")
 _FIX = (
     "The image was built some time ago: 'sifwright lock --update' builds it from today's packages."

@@ -106,8 +106,8 @@ def _entry(source: LockedSource, store: Store) -> CacheEntry:
 def restore(lock: Lock, folder: Path) -> dict[str, str]:
     """Make repositories of the packs in a folder; return their folders by address.
 
-    Git computes the name of each object from its bytes, so a pack that is another one has no such
-    commit. Raises `BuildError` for it.
+    Git computes the name of each object from its bytes, so only the right pack has the commit.
+    Raises `BuildError` for another pack.
     """
     repositories: dict[str, str] = {}
     for path, source in names(lock).items():

@@ -106,7 +106,7 @@ def _wheels(lock: Lock, plan: Plan, names: Collection[str]) -> tuple[Wheel, ...]
         if offer.sha256
     }
     kept = {wheel.name: wheel for wheel in lock.wheels}
-    # What stays at its version stays that file.
+    # A package that keeps its version keeps its file.
     both = kept.keys() & new.keys()
     same = {name: kept[name] for name in both if kept[name].version == new[name].version}
     return tuple(wheel for _, wheel in sorted((kept | new | same).items()))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _NONE = "none"
-# Of a lock, which has some hundred KB.
+# The most bytes of a lock, which has some hundred KB.
 _MOST_BYTES = 64 << 20
 _AGAIN = "Write it again with 'sifwright lock'."
 Entry = TypeVar("Entry", "Deb", "Rpm", "Archive", "LockedSource", "Unlocked")

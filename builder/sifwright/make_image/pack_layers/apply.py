@@ -4,6 +4,7 @@ Runs as a root who sees the owners that the image's files have.
 """
 
 # Paths are bytes here, since names may be no text; pathlib takes none.
+
 # ruff: noqa: PTH101, PTH102, PTH105, PTH108, PTH112, PTH114, PTH118, PTH208
 import os
 import stat

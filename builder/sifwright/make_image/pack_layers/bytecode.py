@@ -1,6 +1,7 @@
 """Python's bytecode files: their headers name the time of the source, or a digest of it.
 
-By PEP 552 a header is a magic number, flags, and either time and size of the source or a digest.
+By PEP 552 a header is a magic number, flags, and 8 bytes more. These are time and size of the
+source, or a digest.
 """
 
 # Paths are bytes here, since names may be no text; pathlib takes none.
@@ -17,8 +18,8 @@ _LAYOUT = struct.Struct("<H2sIII")
 # b"\r\n" as the upper half of the magic number.
 _END = 0x0A0D0000
 _WORD = 0xFFFFFFFF
-# Magic numbers (Include/internal/pycore_magic_number.h): the first with flags, that of Python 2.7,
-# and the first whose digest is SipHash-1-3, as that of the Python that runs this.
+# Magic numbers, from Include/internal/pycore_magic_number.h: the first with flags, the number of
+# Python 2.7, and the first with digests by SipHash-1-3. The Python that runs this uses SipHash-1-3.
 _FLAGS, _PYTHON_2, _SIPHASH_13 = 3390, 20000, 3495
 _CHECKED = 3
 _CACHED = re.compile(rb"(.+?)\.[^.]+(?:\.opt-[^.]+)?\.pyc", re.DOTALL)

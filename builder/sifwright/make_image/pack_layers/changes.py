@@ -25,10 +25,10 @@ def collected(
 ) -> Iterator[Collection[bytes]]:
     """Put into the current directory what changed in a tree since `state` was written.
 
-    `lower` is what the tree was then; without a file `state`, all of it is new. Files get another
-    name here, so both directories have to be on one file system, and nobody may write to the tree
-    inside. Yields the folders that are here instead of there, all of them being new. Afterwards the
-    current directory is empty, and `state` is written again for the next time.
+    `lower` is the tree at that time; without a file `state`, the whole tree is new. Files are
+    hard-linked here, so both directories have to be on one file system. Nobody may write to the
+    tree inside. Yields the new folders, which are moved here. Afterwards the current directory is
+    empty, and `state` is written again for the next step.
 
     Raises `BuildError` and `OSError`; the tree may then lack those folders.
     """
@@ -66,12 +66,12 @@ class _ChangeWalk:
     ) -> None:
         self._root, self._now, self._before = root, now, before
         self._lower, self._exclude = lower, frozenset(exclude)
-        # Those that are walked in.
+        # Folders that were made in the current directory.
         self._made = {b""}
         self.moved: set[bytes] = set()
-        # Of the folders those were in: what they were before.
+        # The earlier state of the folders from which these were moved.
         self._times: dict[bytes, os.stat_result] = {}
-        # Of files with several names, by inode: how many were not collected.
+        # Uncollected names of files with several names, by inode.
         self._left: dict[int, int] = {}
 
     def folder(self, path: bytes) -> None:
@@ -83,7 +83,7 @@ class _ChangeWalk:
             self._entry(join(path, name))
         for name in gone:
             self._make(path)
-            # As drivers do where they may make no device.
+            # Mark it as drivers do that may make no device.
             overlay_marks.mark_gone(join(path, name))
         if path in self._made:
             self._copy_rights(path)
@@ -114,7 +114,7 @@ class _ChangeWalk:
         if not is_folder:
             self._file(path, line, status, is_new=is_new)
             return
-        # What is in it may be moved, and moved back.
+        # Its contents may be moved, and moved back.
         self._now.add_open(path)
         has_excluded = any(excluded.startswith(path + b"/") for excluded in self._exclude)
         if is_new and not has_excluded and self._lower.get(path) is None:

@@ -1,8 +1,8 @@
-"""Give what a step changed the bytes that it has on every other day and machine.
+"""Give the changes of a step the same bytes on every day and machine.
 
-Runs in the image's tree, or in an overlay's upper directory, as a root who sees the owners that the
-image's files have. All times become the layer's own. A later layer has a later one, so what looks
-at times, as Python does at those of its sources, still sees what is newer.
+Runs in the image's tree or in an overlay's upper directory, as a root who sees the image's owners.
+All times become the layer's own. A later layer has a later time. So programs that compare times,
+such as Python with its sources, still see the newer file.
 """
 
 # Paths are bytes here, since names may be no text; pathlib takes none.

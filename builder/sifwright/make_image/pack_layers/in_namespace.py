@@ -35,12 +35,13 @@ _DEPTH = 10_000
 class PackRequest:
     """The request of pack.py; all paths are absolute.
 
-    Of a `live` tree, `tree` becomes what changed in it since the file `state` was written; without
-    one, `state` is written of the `tree`.
-    The `layers`, if any, become the folder `tree` first, unpacked by `unsquash` with the folder and
-    the squashfs file as its last words. `squash` is the command that packs the current directory;
-    without one the tree itself is wanted. `times` are those of the layers up to this one, which
-    new files get (fixed_bytes.py); without any, files keep their own.
+    With a `live` tree, `tree` gets its changes since the file `state` was written. Without one,
+    `state` is written from `tree`.
+
+    The `layers`, if any, are unpacked to the folder `tree` first. `unsquash` is the command for it,
+    without its last words: the folder and the squashfs file. `squash` is the command that packs the
+    current directory; it is empty for a tree that is not packed. `times` are the times of the
+    layers up to this one, for new files (fixed_bytes.py). If it is empty, files keep their times.
     """
 
     tree: str
@@ -77,7 +78,7 @@ def _do(request: PackRequest) -> dict[str, object]:
         _add(request, tree.name, layer)
     time = request.times[-1] if request.times else None
     if request.times:
-        # What is new gets the time of this layer.
+        # New files get the time of this layer.
         os.chdir(request.live or request.tree)
         fixed_bytes.fix(request.times)
     os.chdir(tree)

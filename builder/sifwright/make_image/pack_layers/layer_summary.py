@@ -15,7 +15,7 @@ _BLOCK = 512
 
 
 class LayerSummary:
-    """Takes the nodes in the order of their keys, and does not hold them.
+    """A summary of nodes, which come in the order of their keys and are not kept.
 
     `unmade` are the whiteouts that this kernel lets nobody make.
     """
@@ -27,11 +27,11 @@ class LayerSummary:
         self._entries = self._bytes = self._whiteouts = 0
         self._has_capabilities = False
         self._doubtful: bytes | None = None
-        # How many each file has that may have several; a list takes a tenth of a Counter.
+        # The number of names of each file with possibly several; a list takes a tenth of a Counter.
         self._names = [0]
 
     def add(self, node: ListedPath) -> None:
-        """Add a node; `links` may be of one name only, and first ones are 1, 2 and so on."""
+        """Add a node; number hard-link groups 1, 2, … by first path. A group may have one name."""
         self._listing.add(node)
         self._entries += 1
         self._whiteouts += node.is_whiteout
@@ -73,10 +73,11 @@ class LayerSummary:
     def _is_doubtful(self, node: ListedPath) -> bool:
         """Return whether an overlay driver may have got a path wrong.
 
-        Overlays copy up one name of a file with several, and what is written to it is not in the
-        others; one that is renamed, alone or with its folder, becomes another file. fuse-overlayfs
-        1.10 shows what a folder of a layer below had when another folder was renamed to its place,
-        though a layer between says that it is gone.
+        An overlay copies up one name of a file with several names. A write to this name is not in
+        the others. A rename of the name, or of its folder, makes another file.
+
+        fuse-overlayfs 1.10 shows old contents after a folder was renamed over a removed one. They
+        come from the folder in a layer below, though a layer between removed it.
         """
         if node.is_folder:
             return self._lower.get(node.path) is None and self._lower.was_removed(node.path)

@@ -18,7 +18,7 @@ _FOLDERS = 4096
 
 
 class LowerTree:
-    """Makes a node only of what is asked for, and holds the rest packed.
+    """The tree of the layers below: nodes are made on request, the rest stays packed.
 
     A layer's listing has the folders that its paths are in, as layers have them.
     """
@@ -38,7 +38,7 @@ class LowerTree:
         """Return the sorted names in a folder; none if the path is no folder."""
         lists = [layer.inside(folder) for layer in self._having(folder)]
         last = None
-        # Of names that are the same, that of the highest layer comes first.
+        # Equal names come in the order of layers, the highest first.
         for name, is_there in merge(*lists, key=lambda item: item[0]):
             if name != last and is_there:
                 yield name
@@ -57,7 +57,7 @@ class LowerTree:
 
     def was_removed(self, path: bytes) -> bool:
         """Return whether a layer removes the path and no layer above brings it back."""
-        # What a layer has and the stack has not, another removed.
+        # If a layer has a path and the stack has not, another layer removed it.
         return any(layer.row(path) for layer in self._all) and self.get(path) is None
 
     def _having(self, folder: bytes) -> tuple[_Layer, ...]:
@@ -95,24 +95,24 @@ class _Layer:
 
     def row(self, path: bytes) -> Row | None:
         sought = key(path)
-        row = self._at(self._first(sought))
+        row = self._at(self._first_number(sought))
         return row[1] if row and row[0] == sought else None
 
     def inside(self, folder: bytes) -> Iterator[tuple[bytes, bool]]:
         """Yield the sorted names in a folder, and whether they exist or are removed."""
         prefix = key(folder + b"/") if folder else b""
-        number = self._first(prefix)
+        number = self._first_number(prefix)
         while (row := self._at(number)) and row[0].startswith(prefix):
             name, is_deeper, _ = row[0][len(prefix) :].partition(b"\0")
             if is_deeper:
                 # Behind all that is in it.
-                number = self._first(prefix + name + b"\1")
+                number = self._first_number(prefix + name + b"\1")
                 continue
             if name:
                 yield name, row[1][1] != WHITEOUT
             number += 1
 
-    def _first(self, sought: bytes) -> int:
+    def _first_number(self, sought: bytes) -> int:
         """Return the number of the first row with this key or a higher one."""
         if not self._starts:
             return 0

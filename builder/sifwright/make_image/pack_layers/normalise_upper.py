@@ -29,15 +29,16 @@ def tidy(
     moved: Collection[bytes] = (),
     time: int | None = None,
 ) -> LayerSummary:
-    """Leave in the current directory what it changes in `lower`, and say what that is.
+    """Leave only changes to `lower` in the current directory, and return their summary.
 
-    What the overlay's driver noted for itself goes. A folder that hides the one below becomes one
-    whiteout for each name that is gone: squashfs files are mounted by whoever runs the image, and
-    for them an opaque folder means nothing. A folder that holds no change and has the owner, mode
-    and attributes it had goes, too, even if its time is new. With `is_linked`, each name of a file
-    here has one elsewhere, but in the folders `moved`. Folders and symbolic links get the `time`,
-    if any: whether a folder had a file for a moment decides nothing. Raises `BuildError` and
-    `OSError`.
+    Marks of the overlay's driver are removed. An opaque folder becomes one whiteout for each name
+    that is gone. Ordinary users mount squashfs files, and for them an opaque folder has no effect.
+    A folder without a change is removed if it has the same owner, mode and attributes. A new time
+    is no change.
+
+    With `is_linked`, each name of a file here has a hard link elsewhere, except in the folders
+    `moved`. Folders and symbolic links get the `time`, if any: a file that was there for a moment
+    changes nothing. Raises `BuildError` and `OSError`.
     """
     if time is None and (root := lower.get(b"")) is not None:
         # The engine made the upper directory: its time is that of the build.
@@ -64,7 +65,7 @@ class _UpperWalk:
         self._exclude = frozenset(exclude)
         self.summary = LayerSummary(lower)
         self._moved = frozenset(moved)
-        # What a file with one name has of them, where the walk is.
+        # The link count of a file with one name in this tree.
         self._names = names
         self._time = time
         self._links: dict[int, int] = {}

@@ -1,9 +1,8 @@
 """Marks that overlay drivers write into an upper directory for themselves.
 
-The kernel's (Documentation/filesystems/overlayfs.rst) marks a removed path by a character device
-0:0, and a folder that hides the one below it by an extended attribute. fuse-overlayfs does the
-same, and where it may not, it writes files as AUFS did: `.wh.NAME`, and `.wh..wh..opq` in such a
-folder.
+The kernel (Documentation/filesystems/overlayfs.rst) marks a removed path by a character device 0:0.
+It marks an opaque folder by an extended attribute. fuse-overlayfs does the same if it may. If not,
+it writes files as AUFS did: `.wh.NAME`, and `.wh..wh..opq` in an opaque folder.
 """
 
 # Paths are bytes here, since names may be no text; pathlib takes none.
@@ -124,7 +123,7 @@ def refuse_reserved(path: bytes) -> None:
 def attributes(path: int | bytes) -> list[str]:
     """Return the names of a path's extended attributes, without the machine's own."""
     try:
-        # Of an open file there is no link to follow, and Python refuses to be told so.
+        # An open file is no link to follow, and Python refuses the argument.
         names = os.listxattr(path, follow_symlinks=isinstance(path, int))
     except OSError as error:
         if error.errno == errno.ENOTSUP:

@@ -19,7 +19,7 @@ SQUASHFS = "layer.sqfs"
 # To be raised when the same changes are packed into other bytes: cached results count no more.
 FORMAT = "5"
 LISTING = "files.json.gz"
-# What a file takes on a disk beside its bytes: the rest of a block, and its inode.
+# The space of a file beside its bytes: the rest of a block, and its inode.
 BYTES_PER_FILE = 4096
 
 
@@ -90,8 +90,8 @@ def pack(
     listings of the layers below, the lowest first; `exclude` are paths of the image that stay out.
     The same tree gives the same bytes, whoever packs it where and on how many processors.
 
-    Raises `MachineError` where there is no user namespace to see the owners in (see
-    `user_namespace.problem`), and `BuildError` if the tree cannot be packed or the disk is full.
+    Raises `MachineError` without a user namespace that shows the owners (see
+    `user_namespace.problem`). Raises `BuildError` if the tree cannot be packed or the disk is full.
     """
     live = changes if isinstance(changes, WorkTree) else None
     upper = changes.upper if isinstance(changes, WorkTree) else changes
@@ -147,7 +147,7 @@ def perform(request: PackRequest, into: Path, how: PackOptions) -> dict[str, Any
         message = f"packing a layer broke off: {' '.join(last)}"
         raise BuildError.of(message, fix=how.fix) from None
     if problems:
-        # What a program says there is seldom more than that something is full or cannot be read.
+        # The program's own message rarely names more than a full disk or an unreadable file.
         raise BuildError(*(with_fix(Problem(**problem), how.fix) for problem in problems))
     return dict(answer)
 

@@ -2,8 +2,8 @@
 
     python -m sifwright.make_image.pack_layers.rootless_owners TREE
 
-Apptainer unpacks an image of layers like this for an ordinary user: all files are root's, and an
-extended attribute has the owner of each that belongs to somebody else (tried: 1.4.5). Links have no
+For an ordinary user, Apptainer unpacks an image of layers with root as the owner of all files. An
+extended attribute has the real owner of a file that is not root's (tried: 1.4.5). Links have no
 such attributes, and stay root's. TREE is the unpacked image.
 """
 
@@ -15,11 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 
 ATTRIBUTE = "user.rootlesscontainers"
-# What a change of the owner takes away.
+# The attribute that a change of the owner removes.
 _CAPABILITIES = "security.capability"
-# Of github.com/rootless-containers/proto, Resource: the keys of the fields uid and gid.
+# The keys of the fields uid and gid in Resource of github.com/rootless-containers/proto.
 _UID, _GID = 0x08, 0x10
-# Of a number of 32 bits, seven in a byte.
+# The last shift of a 32-bit number, with seven bits in a byte.
 _LAST_SHIFT = 28
 
 

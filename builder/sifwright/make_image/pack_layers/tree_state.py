@@ -69,7 +69,7 @@ class NewState:
         self._noted.seek(0)
         with self._state.open("wb") as file:
             file.writelines(self._closed(root))
-        # Where the clock was set back, files have times that it will not reach for long.
+        # After the clock was set back, files have times that it will not reach for long.
         newest = min(self._newest, self._state.stat().st_ctime_ns)
         while self._state.stat().st_ctime_ns <= newest:
             time.sleep(_TICK)

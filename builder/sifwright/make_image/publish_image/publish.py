@@ -107,7 +107,7 @@ def publish_sif(
 ) -> None:
     """Publish image.sif of `staging` with its texts.
 
-    Killed at any moment, the link leads to a whole image, the old one or the new one, and
+    If the build is killed at any moment, the link leads to the whole old or the whole new image.
     `ImageFolder.is_current` tells whether the texts belong to it.
     """
     image = staging / output.link.name
@@ -121,7 +121,7 @@ def publish_sif(
         _rename_until_whole(output, staging, text, os.fstat(file.fileno()))
         # Its second name would change the time that the digest is remembered for.
         image.unlink(missing_ok=True)
-        # Of the open file: another build may have published its own by now.
+        # The status of the open file: another build may have published its own by now.
         status = os.fstat(file.fileno())
         digest_cache.remember(status, str(record["sif_fingerprint"]), digest_cache.SIF)
 
@@ -143,8 +143,8 @@ def _rename_until_whole(
 ) -> None:
     """Publish until all files belong to one build.
 
-    When builds publish at the same time, the last one to rename checks the set and publishes again
-    if it is mixed.
+    When builds publish at the same time, the last one to rename checks the set. If the set is
+    mixed, it publishes again.
     """
     for number in range(_TRIES):
         # Two builds in step would never end.

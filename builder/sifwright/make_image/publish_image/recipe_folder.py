@@ -44,9 +44,9 @@ def write(
 ) -> WrittenFolder:
     """Replace the folder; at any moment it is whole, the old one or the new one.
 
-    It has the `definition` or the `dockerfile` that `form` names, and the other one if the plan and
+    `form` is `definition` or `dockerfile`. The folder has the other one as well if the plan and
     this machine allow it. `record` is the folder of the image, which names the base of earlier
-    builds; `note` reports a registry that does not answer. Raises `UsageError` for a folder with
+    builds. `note` reports a registry that does not answer. Raises `UsageError` for a folder with
     other files, and the errors of `Inputs.asked`.
     """
     _refuse_foreign(folder)

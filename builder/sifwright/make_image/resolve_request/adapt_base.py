@@ -10,12 +10,12 @@ from sifwright.catalog.model import Site
 from sifwright.errors import Problem, quoted
 from sifwright.images.contents.image_facts import ImageFacts, Python, Torch
 
-# What the run scripts start with (docs/reference/run-scripts.md).
+# The oldest Python that the run scripts start with (docs/reference/run-scripts.md).
 OLDEST_PYTHON = (3, 6)
 _VENDORS = {"cuda": ("nvidia", "CUDA"), "rocm": ("amd", "ROCm")}
 # Distributions whose packages layers can install.
 _APT = ("debian", "ubuntu")
-# What reaches a script as one word, and a folder that plugins can be taken out of.
+# A path that is one word of a script, and a folder that plugins can be taken out of.
 _PATH = re.compile(r"/(?:[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*/)+[A-Za-z0-9._+@-]+")
 # Not LD_LIBRARY_PATH, which leads to more than a plugin.
 _VARIABLE = re.compile(r"([NR]CCL_[A-Z0-9_]*)=?.*", re.DOTALL)
@@ -48,7 +48,7 @@ def table_row(facts: ImageFacts) -> dict[str, str]:
         "mpi": pmi.family(facts.mpi),
         "apt": facts.os if facts.os in _APT else "",
         "plugins": " ".join(dict.fromkeys(plugin.path for plugin in facts.plugins)),
-        # What leads NCCL to another network's plugin, or pip to another torch.
+        # Variables that lead NCCL to another network's plugin, or pip to another torch.
         "unset": " ".join(
             sorted({*led, *(name for name in _MISLEADING if name in facts.environment)})
         ),
@@ -113,12 +113,12 @@ def _of_torch(torch: Torch, site: Site, where: str) -> Iterator[Problem]:
 
 
 def _series(version: str) -> str:
-    """3.12 of 3.12.4, and 6.4 of 6.4.43482."""
+    """Return the series: 3.12 of 3.12.4, and 6.4 of 6.4.43482."""
     return ".".join(map(str, (*_version(version), 0)[:2])) if version else ""
 
 
 def _version(text: str) -> tuple[int, ...]:
-    """Its numbers; none if it is no version."""
+    """Return its numbers; none if it is no version."""
     try:
         return Version(text).release
     except InvalidVersion:

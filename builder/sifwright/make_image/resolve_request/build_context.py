@@ -24,10 +24,10 @@ LOG = "build.log"
 class BuildContext(BuildRequest):
     """A request on a machine that has been checked for it.
 
-    `header` are the values that the machine gives to the first step, `published` are those of the
-    text `definition`, which do not say where the files of a lock are. The folder `staging`
-    gets the files to publish, `work_dir` all others. `apptainer` makes SIFs; `docker`, if it is
-    there, runs the steps.
+    `header` are the values that the machine gives to the first step. `published` are the values in
+    the text `definition`, which do not name the folder of a lock's files. The folder `staging` gets
+    the files to publish, `work_dir` all others. `apptainer` makes SIFs; `docker`, if it is there,
+    runs the steps.
     """
 
     header: Mapping[str, str]

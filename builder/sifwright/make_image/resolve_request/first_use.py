@@ -1,7 +1,7 @@
 """The digests of unpinned sources at their first use, kept beside the image and enforced.
 
-No pin is invented. What could not be looked up is recorded by the first build and compared by the
-later ones, until `sifwright pins` gives it a pin or the user removes the entry.
+No pin is invented. The first build records the digest of a source that could not be looked up.
+Later builds compare it, until `sifwright pins` writes a pin or the user removes the entry.
 """
 
 import json

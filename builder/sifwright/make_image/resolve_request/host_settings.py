@@ -22,7 +22,7 @@ from sifwright.system.netrc_file import Logins
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
 _NONE: Mapping[str, str] = MappingProxyType({})
 _PROXY_NAMES = (*PROXIES, *(name.upper() for name in PROXIES))
-# How to reach mirrors; certificates and keys are files of this machine and handled apart.
+# Settings to reach mirrors; certificates and keys are files of this machine and handled apart.
 _ACQUIRE = re.compile(
     r'^Acquire::(http|https|ftp|Retries)\b(?!.*(CaInfo|Cert|Key)).*";$', re.IGNORECASE
 )
@@ -32,7 +32,7 @@ _ACQUIRE = re.compile(
 class Settings:
     """The settings of the building machine.
 
-    `env` are variables for the engine's process, `machine` is the folder that a step reads, `binds`
+    `env` are variables for the engine's process. `machine` is the folder that a step reads; `binds`
     are the folders that its programs read below /mnt. `secrets` are for the steps that name them.
     """
 
@@ -78,8 +78,8 @@ def prepare(
 ) -> Settings:
     """Write the settings into `folder` for step.sh of render/templates.
 
-    `record` is what sources without a pin were when they were first used (for the program
-    fetch-source); `proxies` are for what the environment does not set.
+    `record` has the digests of unpinned sources at their first use, for the program fetch-source.
+    `proxies` are values of variables that the environment does not set.
     """
     machine, binds = folder / "machine", Binds(mounts=folder / "mnt")
     machine.mkdir()
@@ -202,7 +202,7 @@ def _git_lines(rules: Iterable[MirrorRule]) -> Iterator[str]:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Settings can hold passwords: readable by nobody else from the first byte on."""
+    """Write settings that can hold passwords: private from the first byte on."""
     path.touch(mode=0o600)
     path.write_text(text, encoding="utf-8")
 
@@ -214,7 +214,7 @@ def _apt_settings() -> str:
 
 
 def _debootstrap_proxy(apt_settings: str) -> dict[str, str]:
-    """Debootstrap reads the environment only: give it apt's proxy if there is no other."""
+    """Give debootstrap apt's proxy if the environment has none: it reads only this."""
     match = re.search(r'^Acquire::http::Proxy "(http[^"]+)";$', apt_settings, re.MULTILINE)
     if match is None or os.environ.get("http_proxy"):
         return {}

@@ -22,9 +22,9 @@ OUTPUT_FIX = "Free space there, or choose another folder with --output."
 class ImageFolder:
     """Paths of an image's files; `name` is the image's.
 
-    An image of an engine has a `tag` there, its name, and a folder of its own below that of the
-    SIF. A build makes all files in a private folder and publishes them together, so that two builds
-    at once do not mix and a failed one changes nothing but the log.
+    An image of an engine has a `tag`, its name in the engine. It has a folder of its own below the
+    folder of the SIF. A build makes all files in a private folder and publishes them together. So
+    two builds at the same time do not mix, and a failed build changes only the log.
     """
 
     folder: Path
@@ -113,7 +113,7 @@ class ImageFolder:
         """Return whether all files are of one build; `ours` is the record of this build."""
         try:
             text = small_file.read_text(self.record)
-            # Where it is another build's record, that build looks whether the image is its own.
+            # If it is another build's record, that build checks whether the image is its own.
             is_right = text != ours or os.path.samestat(self.link.stat(), image)
             return is_right and self._fits(json.loads(text))
         except (OSError, ValueError, KeyError, TypeError):
@@ -131,7 +131,7 @@ class ImageFolder:
         return recipe, "plan.json"
 
     def older(self) -> list[Path]:
-        """SIFs of earlier plans; jobs may still use them, so they are the user's to remove."""
+        """Return SIFs of earlier plans; jobs may still use them, so only the user removes them."""
         current = os.path.realpath(self.link)
         sifs = self.folder.glob(f"{self.name}-*.sif")
         return sorted(path for path in sifs if str(path.resolve()) != current)

@@ -50,7 +50,7 @@ class Inputs:
         if base.reference is None:
             return inputs
         known = base.reference.digest or record.get(inputs.used[0].key, "")
-        # That of this step's last used result.
+        # The digest of this step's last used result.
         for entry in () if known else Store(root=cache_folder.root()).entries():
             if entry.manifest.get("step") == base.step.id:
                 known = str(entry.manifest["inputs"]["base image"])

@@ -82,7 +82,7 @@ def _facts(base: BaseRequest, site: Site, folder: Path | None, progress: Progres
 
 
 def _source(base: BaseRequest, site: Site, folder: Path | None) -> str:
-    """Its name, where it is found; by the digest that a build into this folder has used.
+    """Return its name there, with the digest that a build into this folder has used.
 
     A tag that has moved is refused by the build, not by looking: see `Inputs.asked`.
     """

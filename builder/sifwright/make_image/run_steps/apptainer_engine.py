@@ -24,7 +24,7 @@ from sifwright.system.tempdirs import temporary_root, workspace
 
 @dataclass(kw_only=True)
 class ApptainerSteps(SifEngine):
-    """Runs the steps whose results are not in the cache, and assembles a SIF of all results."""
+    """The step engine that runs uncached steps, and assembles a SIF of all results."""
 
     step_results: StepResults
 

@@ -1,7 +1,7 @@
 """The build's own folder, /.sifwright: made for a step, and what it leaves there for later ones.
 
-It is no part of the image. What a layer writes to its `kept` (apt's sources) is stored with the
-step's result, because a later build finds the result in the cache and still needs it.
+It is no part of the image. The files that a layer writes to its `kept` (apt's sources) are stored
+with the step's result. A later build finds the result in the cache and still needs the files.
 """
 
 import errno
@@ -22,8 +22,8 @@ from sifwright.render import build_files
 from sifwright.render.singularity_metadata import ENVIRONMENT, HEADER, LABELS, BaseMetadata
 from sifwright.system.tempdirs import TEMPORARY_FIX, name_folder_in_errors, remove
 
-# What is packed with no step. The two files name the day, the mirror and a folder of the machine;
-# the metadata of the finished image has other ones (render/singularity_metadata.py).
+# Paths that no step packs. The two files name the day, the mirror and a folder of the machine. The
+# metadata of the finished image has files of its own (render/singularity_metadata.py).
 LEFT_OUT = (build_files.BUILD, LABELS, HEADER)
 _KEPT = "kept"
 # Folders that the image's metadata lies in: the last layer must not give them other modes.
@@ -106,13 +106,13 @@ def base_metadata(tree: Path) -> BaseMetadata:
     )
 
 
-# No link is followed: it would lead to a file of this machine, whose text would get into the cache,
-# to later steps and into the image. Paths are those in the image.
+# No link is followed: it would lead to a file of this machine. The text of this file would get into
+# the cache, to later steps and into the image. Paths are paths of the image.
 def _read_text(root: Path, path: str) -> str | None:
     """Return the text of a file; None if it is missing. Raises `BuildError` for other kinds."""
     with _translate_errors(path):
         try:
-            file = _inside(root, path)
+            file = _path_in_tree(root, path)
             # Asked first: a pipe lets whoever opens it wait, and a device may do more.
             if not stat.S_ISREG(file.lstat().st_mode):
                 raise OSError("is no plain file")
@@ -128,7 +128,7 @@ def _read_texts(root: Path, path: str) -> dict[str, str]:
     """
     with _translate_errors(path):
         try:
-            files = sorted(_inside(root, f"{path}/").iterdir())
+            files = sorted(_path_in_tree(root, f"{path}/").iterdir())
             plain = (file for file in files if stat.S_ISREG(file.lstat().st_mode))
             return {file.name: file.read_bytes().decode(errors="surrogateescape") for file in plain}
         except FileNotFoundError:
@@ -139,12 +139,12 @@ def _read_mode(root: Path, path: str) -> int | None:
     """Return the mode of a folder; None if there is none at this path."""
     with _translate_errors(path):
         try:
-            return stat.S_IMODE(_inside(root, f"{path}/").stat().st_mode)
+            return stat.S_IMODE(_path_in_tree(root, f"{path}/").stat().st_mode)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
 
-def _inside(root: Path, path: str) -> Path:
+def _path_in_tree(root: Path, path: str) -> Path:
     """Return a path in a tree; raises `NotADirectoryError` for a link or a file on the way."""
     file, (*parents, name) = root, path.lstrip("/").split("/")
     for parent in parents:

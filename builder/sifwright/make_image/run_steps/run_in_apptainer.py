@@ -3,8 +3,8 @@
 An ordinary user's overlay of squashfs files goes through FUSE, which takes twice as long. So the
 steps of a build from scratch run one after the other in one tree. Comparing the tree with its
 earlier state gives the changes of each. On cached results a step runs on an overlay. If an overlay
-would be wrong (step_life.py decides), or there is one id only, the results are unpacked to a
-tree first.
+would be wrong (step_life.py decides), the results are unpacked to a tree first. With one id, they
+always are.
 """
 
 import sys
@@ -51,7 +51,7 @@ class Sandbox:
     engine: Apptainer
     downloads: Prefetcher | None
     background: Executor
-    _holds: tuple[str, str] | None = field(default=None, init=False)
+    _tree_entry: tuple[str, str] | None = field(default=None, init=False)
     _removal: Future[None] | None = field(default=None, init=False)
 
     def run(self, below: Sequence[CacheEntry], work_dir: Path) -> StepRun:
@@ -61,7 +61,7 @@ class Sandbox:
         step fails.
         """
         is_live = self.tree_matches(below)
-        self._holds = None
+        self._tree_entry = None
         if not below:
             return self._run_first_step(work_dir)
         self._run(self._command(below, work_dir, "run", in_tree=is_live), work_dir)
@@ -72,15 +72,15 @@ class Sandbox:
 
     def tree_matches(self, below: Sequence[CacheEntry]) -> bool:
         """Return whether the tree holds these results."""
-        return bool(below) and self._holds == _identity(below[-1])
+        return bool(below) and self._tree_entry == _identity(below[-1])
 
     def adopt_tree(self, entry: CacheEntry) -> None:
         """Keep the tree of the last step for the next one: it is that of this result."""
-        self._holds = _identity(entry)
+        self._tree_entry = _identity(entry)
 
     def remove_tree(self) -> None:
         """Have the tree removed while the caller goes on: the files of an image take seconds."""
-        self._holds = None
+        self._tree_entry = None
         self._removal = self.background.submit(self._remove)
 
     @property
@@ -107,13 +107,13 @@ class Sandbox:
     def _state(self) -> Path:
         return self.context.work_dir / "state.json"
 
-    def unpack(self, below: Sequence[CacheEntry], beside: int) -> None:
-        """Make the tree of these results; the next step takes `beside` bytes there, if known.
+    def unpack(self, below: Sequence[CacheEntry], step_bytes: int) -> None:
+        """Make the tree of these results; the next step takes `step_bytes` there; 0 is unknown.
 
         Raises `MachineError` if there is no room for it, or the last one cannot be removed.
         """
         self._clear()
-        folder, size = self.context.work_dir, sum(entry.unpacked for entry in below) + beside
+        folder, size = self.context.work_dir, sum(entry.unpacked for entry in below) + step_bytes
         require_free_space(folder, size, "to unpack the layers")
         how = PackOptions(
             compression="", log=self.context.log, fix=self.context.watcher.fix, owners=self.owners
@@ -121,7 +121,7 @@ class Sandbox:
         merge([entry.file(SQUASHFS) for entry in below], folder, how, self._state)
         # Nothing is made there to bind to, unlike on an overlay.
         _build(self._tree).mkdir(exist_ok=True)
-        self._holds = _identity(below[-1])
+        self._tree_entry = _identity(below[-1])
 
     def _clear(self) -> None:
         """Make room for another tree, once one that is being removed has gone.
@@ -185,7 +185,7 @@ class Sandbox:
         binds = build_folder.make_step_tmp(work_dir, self._tree if in_tree else None)
         binds += [f"{build}:{build_files.BUILD}", *settings.binds]
         if self.downloads and (folder := self.downloads.folder(number)):
-            # Where pip and fetch-source of the step look.
+            # The folder in which pip and fetch-source of the step look.
             (build / "fetched").mkdir()
             binds.append(f"{folder}:{build_files.BUILD}/fetched:ro")
         inside = f"{build_files.BUILD}/{script}"

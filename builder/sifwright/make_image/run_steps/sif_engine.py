@@ -53,7 +53,7 @@ class SifEngine:
 
 
 class WholeDefinition(SifEngine):
-    """Builds all steps at once by the engine's own `build`, without a cache."""
+    """The step engine that builds all steps at once by the program's own `build`."""
 
     def run(self, number: int, below: Sequence[str]) -> str:
         """Run all steps with the first one; return the compression of the SIF for each."""

@@ -34,7 +34,7 @@ class DamagedResultError(Exception):
 
 
 class StepEngine(Protocol[Result, Product]):
-    """Runs the steps of one plan, and makes an image or an installation of their results."""
+    """An engine that runs the steps of one plan, and makes an image or installation of them."""
 
     def run(self, number: int, below: Sequence[Result]) -> Result:
         """Return the result of a step on the results below it, cached or made now.
@@ -50,7 +50,7 @@ class StepEngine(Protocol[Result, Product]):
 
 
 class ImageEngine(StepEngine[Result, Artifact], Protocol[Result]):
-    """Makes an image of the results.
+    """A step engine that makes an image of the results.
 
     It is opened as a context; at its end, everything that only this build needed is removed.
     """

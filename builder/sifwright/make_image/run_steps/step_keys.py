@@ -20,10 +20,10 @@ OPTION = "option "
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachedSteps:
-    """`build_environment` are those of `step_key`.
+    """The cached results that belong to an image; `build_environment` is that of `step_key`.
 
-    `record` is what the image's sources without a pin were when they were first used: a result
-    that was made from something else is not this image's, though all that was decided is the same.
+    `record` has the digests of the image's unpinned sources at their first use. A cached result
+    built from other source digests is not reused.
     """
 
     store: Store
@@ -74,10 +74,10 @@ class CachedSteps:
 def step_key(step: Step, build_environment: Mapping[str, str], below: str) -> str:
     """Return the key of a step's result.
 
-    A step id covers the step and the decisions of those before it; `below` is the digest of what
-    the step before made, so results of different builds are never mixed. `build_environment` is
-    what else decides the bytes: the base image as it is now, the processor, the compression.
-    sifwright's own programs that run a step belong to it as well.
+    A step id covers the decisions of the step and of all steps before it. `below` is the digest of
+    the result of the step before, so results of different builds are never mixed.
+    `build_environment` has everything else that decides the bytes: the base image as it is now, the
+    processor, the compression. The key also covers sifwright's programs that run a step.
     """
     facts = {**build_environment, "step": step.id, "below": below, "programs": _programs()}
     return _digest(json.dumps(facts, sort_keys=True).encode())

@@ -1,4 +1,4 @@
-"""The life of a step: its result is looked up in the cache, or the step runs and it is kept.
+"""The life of a step: its result comes from the cache, or the step runs and its result is stored.
 
 The states of a step, and what leads to each:
 
@@ -109,8 +109,7 @@ class StepResults:
     def _refuse_changed_base(self, number: int) -> None:
         """Raise `BuildError` if the base image has changed since the build began.
 
-        Where the first step has just been made of it, its bytes are read: a disk that loses some
-        changes nothing that would show otherwise.
+        After step 0, read the file in full: a failing disk changes no timestamp.
         """
         expected = self.cached.build_environment["base image"]
         digest = self.context.base.local_digest(from_disk=number == 0)
@@ -132,7 +131,7 @@ class StepResults:
             message = f"layer '{name}' runs again, without an overlay, because of {packed.doubts}"
             self._watcher.progress.note(message)
             del self._watcher.used[first:]
-            # What is done again takes its room.
+            # The second run needs the room.
             remove(work_dir / "1")
             self.sandbox.unpack(below, packed.unpacked)
             (work_dir / "2").mkdir()
@@ -148,8 +147,9 @@ class StepResults:
     def _avoid_overlay(self, below: Sequence[CacheEntry]) -> None:
         """Unpack these results if one has a file with capabilities, and say so.
 
-        Through squashfuse 0.1.105, fuse-overlayfs can neither copy up nor remove one. With one id
-        there is no overlay at all: what records the owners cannot wait for a driver that it serves.
+        Through squashfuse 0.1.105, fuse-overlayfs can neither copy up nor remove such a file. With
+        one id there is no overlay at all. The supervisor that records the owners also serves the
+        driver, so it cannot wait for the driver.
         """
         names = [step.layer.name for step in self.context.plan.steps]
         pairs = zip(names, below, strict=False)
@@ -204,7 +204,7 @@ class StepResults:
 
     @contextmanager
     def _being_checked(self, results: Sequence[CacheEntry]) -> Iterator[None]:
-        """Check them while they are worked on: of damaged ones nothing must come, no error either.
+        """Verify inputs in parallel; a damaged input overrides the step's own error.
 
         To read gigabytes can take longer than the step.
         """

@@ -1,7 +1,7 @@
 """Statements about an image in the file beside it: in-toto's, each in a signed DSSE envelope.
 
-The file is a bundle as in-toto describes it, one envelope a line. The first statement is ours and
-names the sha256 of the whole image and of its partitions; a provenance from the SIF follows.
+The file is a bundle as in-toto describes it, one envelope a line. The first statement is ours. It
+names the sha256 of the whole image and of its partitions. A provenance from the SIF follows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".intoto.jsonl"
 STATEMENT = "https://in-toto.io/Statement/v1"
-# What our statement says; a name, no address.
+# The type of our statement; a name, no address.
 PARTS = "urn:sifwright:sif-parts:v1"
 _PAYLOAD = "application/vnd.in-toto+json"
 _MOST_BYTES = 64 << 20

@@ -14,7 +14,7 @@ from sifwright.errors import MachineError, UsageError
 from sifwright.system import processes, small_file
 
 _VALID = re.compile(r"^\[GNUPG:\] VALIDSIG .* ([0-9A-F]{40})$", re.MULTILINE)
-# What gpgv says of a signature that is not good (doc/DETAILS of GnuPG).
+# The words of gpgv for a bad signature (doc/DETAILS of GnuPG).
 _BAD = {
     "EXPKEYSIG": "is of a key that has expired",
     "REVKEYSIG": "is of a key that was revoked",

@@ -21,7 +21,7 @@ def run_tests(
 
     Raises `TestError` if one fails.
     """
-    # Of each layer's test and of the result that it runs on.
+    # The digests of each layer's test and of the result that it runs on.
     tests = {step.layer.name: step.layer.test for step in context.plan.steps if step.layer.test}
     texts = {name: f"{artifact.keys[name]} {test}" for name, test in tests.items()}
     digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}

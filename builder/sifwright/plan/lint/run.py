@@ -23,8 +23,8 @@ _REFUSED = "plan"
 class Finding:
     """A violation, a limit or an assumption of a site or of an image there.
 
-    A `note` is a warning that the site's file answers with a reason of its own (`answer`), or a
-    sentence of that file about what is not verified or not supported.
+    A `note` is a warning that the site's file answers with a reason (`answer`). Or it is a sentence
+    of the file about something not verified or not supported.
     """
 
     rule: str

@@ -13,7 +13,7 @@ _HARMLESS = {
     "STOPSIGNAL": "jobs are ended by the scheduler",
     "HEALTHCHECK": "nothing asks for it; 'sifwright test' runs test.sh",
 }
-# A command, and what it does first of what has to do with its lists; not a file or a package.
+# The command apt, and its first action on the package lists; not a file or a package.
 _APT = re.compile(r"(?<![\w./-])(?:/usr/bin/)?apt(?:-get)?(?![\w./-])([^;&|]*)")
 _APT_LISTS = re.compile(
     r"\b(update|install|upgrade|dist-upgrade|full-upgrade|build-dep|source|download)\b(?!-)"

@@ -17,8 +17,8 @@ _LINE = 100
 _text = LayerFile.of_text
 _VERSION = "as-imported"
 _UNCHECKED = "the recipe names no sum; the first build keeps what it got, and later ones compare"
-# Lines of install.sh that make the environment -> how a later layer says the same: what an ARG must
-# not be was found out where it stands.
+# Lines of install.sh that make the environment -> lines of a later layer with the same effect. The
+# layer of an ARG has already checked its value.
 _AGAIN = {
     "variable ": "earlier ",
     "user ": "user ",
@@ -187,7 +187,7 @@ def _short(text: str) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a script as the lines that it is."""
+    """A dumper that writes a script as its lines."""
 
 
 def _scalar(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

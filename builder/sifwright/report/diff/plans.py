@@ -28,8 +28,8 @@ class Change:
 class LayerChange:
     """A layer whose step is another one.
 
-    `after` is the layer before it that makes it so, or that is not there any more; where that and
-    everything else is empty, it is not known why.
+    `after` is a changed or removed layer before it that is the cause. If all fields are empty, the
+    cause is unknown.
     """
 
     layer: str

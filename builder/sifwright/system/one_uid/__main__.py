@@ -2,9 +2,9 @@
 
     python -m sifwright.system.one_uid FILE TREE COMMAND…
 
-FILE keeps the owners of files from one command to the next one, and TREE is the folder of which it
-does (empty for none). Exit status: the command's; 1 with a line on standard error if there is no
-such namespace. Ids that a program asked to become, and got not, are said on standard error.
+FILE keeps the owners of the files in TREE from one command to the next one; TREE may be empty. Exit
+status: the command's; 1 with a line on standard error if there is no such namespace. Standard error
+names the ids that a program asked to become and did not get.
 """
 
 import os

@@ -18,9 +18,9 @@ _ROOT = (0, 0)
 
 
 class Records:
-    """The owners of files, by inode; of a file that has none here, the owner is root.
+    """The owners of files, by inode; a file without a record is root's.
 
-    The number of an inode is given to another file when the first one has gone; a handle is not
+    After a file is removed, another file may get the number of its inode, but never its handle
     (name_to_handle_at(2)).
     """
 

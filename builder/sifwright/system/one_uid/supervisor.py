@@ -1,7 +1,7 @@
 """Answer the system calls of a program that are about the owners of files.
 
-seccomp_unotify(2) says how. A call that changes an owner is recorded, one that asks for an owner is
-answered with what was recorded; all others, and those that fail, are the kernel's.
+seccomp_unotify(2) describes the interface. A call that changes an owner is recorded. A call that
+asks for an owner is answered from the records. The kernel answers all others, and failing calls.
 """
 
 import errno
@@ -30,7 +30,7 @@ _NOFOLLOW, _EMPTY = kernel.AT_SYMLINK_NOFOLLOW, kernel.AT_EMPTY_PATH
 
 
 class Supervisor:
-    """Answers for all that was started under one listener.
+    """The supervisor of all processes that were started under one listener.
 
     `wanted` are the other ids that programs asked to become: who asked, and for which id.
     """

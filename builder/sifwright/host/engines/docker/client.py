@@ -175,7 +175,7 @@ class Docker:
                 working_dir=container.working_dir,
                 environment=dict(container.env) if container.env else None,
                 labels=dict(container.labels) if container.labels else None,
-                # What podman's Docker interface does not say that a base image has.
+                # Podman's Docker interface hides a base image's HEALTHCHECK.
                 healthcheck={"test": ["NONE"]} if self.is_podman else None,
                 # The machine's part of a container, which no image of it has.
                 host_config=self.api.create_host_config(
@@ -247,7 +247,7 @@ class Docker:
 
 
 def _whole(identity: str) -> str:
-    """Podman leaves out what the digest is made with."""
+    """Add the algorithm of a digest, which podman leaves out."""
     return identity if identity.startswith("sha256:") else f"sha256:{identity}"
 
 
