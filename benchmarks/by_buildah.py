@@ -37,7 +37,7 @@ __all__ = ["by_buildah"]
 # P2 of the figures to reach.
 EDIT = 0.1
 LOWER = "bench-lower"
-OURS, THEIRS, CACHED = "sifwright, layered", "buildah and conversion", "buildah without conversion"
+OURS, BUILDAH, CACHED = "sifwright, layered", "buildah and conversion", "buildah without conversion"
 RECIPE = f"FROM localhost/{BASE}\nCOPY build {{0}}\nRUN sh {{0}}/run && rm -r {{0}}\n"
 UNPACK = 'unsquashfs -quiet -no-progress -offset "$1" -dest tree "$0"; tar -cf tree.tar -C tree .'
 
@@ -70,7 +70,7 @@ class _Buildah:
         (context / "Containerfile").write_text(RECIPE.format(build_files.BUILD), encoding="utf-8")
 
     def convert(self) -> Usage:
-        """Build what is not cached, and make the SIF anew."""
+        """Build all that is not cached, and make the SIF again."""
 
         def run() -> None:
             self.storage.build(self.work_dir / "context")
@@ -130,12 +130,12 @@ def _in_turn(buildah: _Buildah) -> list[Figure]:
         buildah.edits.append(buildah.convert())
     _check(buildah)
     text = "s, to a SIF, tests of what ran"
-    edit = {OURS: _seconds(edits), THEIRS: _seconds(buildah.edits)}
+    edit = {OURS: _seconds(edits), BUILDAH: _seconds(buildah.edits)}
     no_op = {OURS: _seconds(no_ops), CACHED: _seconds(buildah.no_ops)}
     return [
         ratio("last layer / buildah and conversion", text, edit, EDIT),
         ratio("nothing changed / buildah", "s, buildah makes no SIF", no_op),
-        *resources("by buildah", {OURS: [*edits, *no_ops]}, {THEIRS: buildah.edits}),
+        *resources("by buildah", {OURS: [*edits, *no_ops]}, {BUILDAH: buildah.edits}),
     ]
 
 

@@ -60,7 +60,7 @@ class Build:
 
 
 class Project:
-    """Builds go to a folder for each layout, so that both images stand there."""
+    """A project whose builds go to a folder for each layout, so that both images stay."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
         self.folder = folder

@@ -9,9 +9,9 @@
 With --only, the other results that this machine has in results.json stay.
 docs/reference/benchmarks.md says what each benchmark does.
 
-What is compared ran in one run, on the same machine. Short things run in turn (A B A B), and the
-figure is the median of the ratios; of builds that take minutes, the engine's is done once, or as
-often as --pairs says. A goal that was missed is said in the table, and is no failure.
+All compared programs run in one run, on the same machine. Short ones run in turn (A B A B), and the
+figure is the median of the ratios. Of builds that take minutes, the engine's runs once, or --pairs
+times. The table names a goal that was missed, which is no failure.
 """
 
 from __future__ import annotations

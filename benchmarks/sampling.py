@@ -46,8 +46,8 @@ class Sampling(ABC):
 class DiskSampler(Sampling):
     """`megabytes`: how much more the file systems of `folders` held than when it began.
 
-    What is asked is the file system (statvfs(3)), which costs the same however many files there
-    are and counts open files that were removed; so what others write there meanwhile counts, too.
+    The file system is asked (statvfs(3)), at the same cost for any number of files. It also counts
+    removed files that are still open, and files that others write there meanwhile.
     """
 
     folders: Sequence[Path] = ()

@@ -25,8 +25,8 @@ T = TypeVar("T")
 class Usage:
     """Seconds of wall and of processor time, and peaks in MB.
 
-    `tree` is the memory of all processes together, `single` that of the largest, `own` that of
-    sifwright's; `disk` is what was on disk more than before, results included.
+    `tree` is the memory of all processes together, `single` of the largest, `own` of sifwright's.
+    `disk` is the growth on disk, results included.
     """
 
     seconds: float

@@ -1,9 +1,9 @@
-"""What the tests build of the real layers: noted as it happens, claimed by marks.
+"""A record of the real layers that tests build: noted by the build, claimed by marks.
 
-`@pytest.mark.builds("horovod", by="make test", depth="ran on CPUs")` says that there is an image
-with that layer once the test has passed, built and tested by the program, for the GPUs of `vendor`
-(default: none) and as `variant` (default: each in the header). The headers of the layers say on
-which base. Each such test is held to both here, and tests/unit/plan/test_built.py compares the
+`@pytest.mark.builds("horovod", by="make test", depth="ran on CPUs")` claims an image with this
+layer. The program has built and tested the image once the test has passed. It is for the GPUs of
+`vendor` (default: none) and as `variant` (default: each in the header). The headers of the layers
+name the base. A fixture here checks each such test, and tests/unit/plan/test_built.py compares the
 marks with the headers.
 """
 
@@ -52,11 +52,11 @@ def note(done: subprocess.CompletedProcess[str], folder: Path) -> None:
     """Read the record of every image, and the plan of every installation, that a command names."""
     if done.returncode != 0 or not isinstance(done.stdout, str):
         return
-    for found in _IMAGE.finditer(done.stdout):
-        record = (folder / found[1]).parent / "record.json"
+    for match in _IMAGE.finditer(done.stdout):
+        record = (folder / match[1]).parent / "record.json"
         BUILDS.update(_builds(json.loads(record.read_text())["plan"]))
-    for found in _NATIVE.finditer(done.stdout):
-        BUILDS.update(_builds(json.loads(Path(found[1], "sifwright/plan.json").read_text())))
+    for match in _NATIVE.finditer(done.stdout):
+        BUILDS.update(_builds(json.loads(Path(match[1], "sifwright/plan.json").read_text())))
 
 
 def _builds(plan: dict[str, Any]) -> Iterator[Built]:
@@ -77,7 +77,7 @@ def check(item: pytest.Item) -> None:
     target = TARGETS[tier(item.nodeid, marks)]
     for mark in item.iter_markers("builds"):
         assert mark.kwargs["by"] == target, f"mark builds: by={target!r} is what runs this test"
-        claimed = {one for name in mark.args for one in _claims(name, **mark.kwargs)}
+        claimed = {claim for name in mark.args for claim in _claims(name, **mark.kwargs)}
         missing = claimed - BUILDS
         assert not missing, f"nothing was built of {sorted(missing)}: see tests/buildrecord.py"
 
@@ -90,6 +90,6 @@ def _claims(
     assert header["built"] != "never", f"mark builds: layer '{name}' says 'built: never'"
     for build in header["built"]:
         if (build["by"], build["depth"], build["vendor"]) == (by, depth, vendor):
-            one = Built(name, vendor, build["processor"], build["base"], build.get("variant", ""))
-            if one.processor == platform.machine() and variant in ("", one.variant):
-                yield one
+            first = Built(name, vendor, build["processor"], build["base"], build.get("variant", ""))
+            if first.processor == platform.machine() and variant in ("", first.variant):
+                yield first

@@ -1,4 +1,4 @@
-"""What tests of several folders share: the checkout, its commands and the image of site local."""
+"""Fixtures for tests of several folders: the checkout, its commands and the image of site local."""
 
 from __future__ import annotations
 
@@ -140,8 +140,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name what took long, what was left out, and what passed at the second try only."""
     stats = terminalreporter.stats
-    reports = [one for kind in stats.values() for one in kind]
-    timed = [one for one in reports if isinstance(one, pytest.TestReport)]
+    reports = [report for kind in stats.values() for report in kind]
+    timed = [report for report in reports if isinstance(report, pytest.TestReport)]
     for line in (
         *durations.too_long(timed),
         *left_out.left_out(stats.get("skipped", ())),
@@ -152,7 +152,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def engine() -> str:
-    """The container engine; without one its tests are skipped, except where CI must have it."""
+    """Return the container engine; without one its tests are skipped, except in CI."""
     if ENGINE is None:
         if os.environ.get("CI"):
             pytest.fail("CI installs Apptainer, but there is none on PATH")
@@ -162,7 +162,7 @@ def engine() -> str:
 
 @pytest.fixture(scope="session")
 def image(engine: str) -> Path:
-    """The real image of site local, built if it is not there or not of this checkout."""
+    """Return the real image of site local; build it if it is missing or of another checkout."""
     built = sifwright("build", "local", "pytorch", timeout=3600)
     assert built.returncode == 0, f"{engine}: {built.stdout}{built.stderr}"
     return ROOT / "build" / "local" / "pytorch" / "image.sif"

@@ -1,4 +1,4 @@
-"""How long tests may take: names those of a run that took longer, and their files."""
+"""Limits for the time of tests: the report names slower tests and their files."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def too_long(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
 
 
 def _above(seconds: Mapping[str, float], limit: int) -> Iterator[str]:
-    for name in sorted(seconds, key=lambda one: -seconds[one]):
+    for name in sorted(seconds, key=lambda item: -seconds[item]):
         if seconds[name] > limit:
             yield f"{seconds[name]:6.0f} s, where {limit} s are enough: {name}"

@@ -1,8 +1,8 @@
 """Commands of sifwright in forks of one process that has its modules loaded already.
 
 A process of its own needs half a second of processor time before it does anything; the tests start
-hundreds. The forks are of a process with one thread, so each Python may make them. tests/unit/cli
-runs `python -m sifwright` as users do.
+hundreds. The forks are of a process with one thread, so each Python may make them. The tests of
+tests/unit/cli run `python -m sifwright` as users do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run left out, and why, in one line: a machine may lack root, Docker or the network."""
+"""A line about skipped tests and the reasons: a machine may lack root, Docker or the network."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def left_out(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
     """Yield one line with the number of skipped tests for each reason, if there are any."""
     reasons = Counter(map(_reason, reports))
     if reasons:
-        said = "; ".join(f"{number}: {reason}" for reason, number in reasons.most_common())
-        yield f"left out {reasons.total()} tests: {said}"
+        message = "; ".join(f"{number}: {reason}" for reason, number in reasons.most_common())
+        yield f"left out {reasons.total()} tests: {message}"
 
 
 def _reason(report: pytest.TestReport) -> str:

@@ -9,13 +9,13 @@ LOGS = ROOT / "tests" / "system" / "comm" / "logs"
 
 
 def log(name: str) -> str:
-    """A log of the corpus, without the line that names its source."""
+    """Return a log of the corpus, without the line that names its source."""
     source, _, text = (LOGS / f"{name}.log").read_text().partition("\n")
     assert source.startswith("# "), f"{name}: the first line names the source"
     return text
 
 
 def ranks(*places: str) -> list[Process]:
-    """Processes from `host:pid`."""
-    pairs = (place.split(":") for place in places)
+    """Return processes from `host:pid`."""
+    pairs = (folder.split(":") for folder in places)
     return [Process(host, int(pid)) for host, pid in pairs]

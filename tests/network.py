@@ -1,4 +1,4 @@
-"""Whether this machine has the network that real parts need."""
+"""A check of this machine's network for tests of real parts."""
 
 from functools import cache
 

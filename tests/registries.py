@@ -60,9 +60,9 @@ class Registry:
             "config": parts[0],
             "layers": parts[1:],
         }
-        found = self.manifest(name, MANIFEST, manifest)
+        result = self.manifest(name, MANIFEST, manifest)
         platform = {"architecture": processor, "os": "linux"}
-        entry = {"mediaType": MANIFEST, **found, "platform": platform}
+        entry = {"mediaType": MANIFEST, **result, "platform": platform}
         index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [entry]}
         digest = str(self.manifest(name, INDEX, index)["digest"])
         self.manifests[name][tag] = self.manifests[name][digest]
@@ -101,15 +101,15 @@ class Registry:
         else:
             send(handler, 401)
 
-    def _serve(self, handler: BaseHTTPRequestHandler, name: str, kind: str, what: str) -> None:
+    def _serve(self, handler: BaseHTTPRequestHandler, name: str, kind: str, text: str) -> None:
         known = self.manifests.get(name, {})
-        if kind == "manifests" and what in known:
-            media, data = known[what]
+        if kind == "manifests" and text in known:
+            media, data = known[text]
             headers = {"Docker_Content_Digest": _digest(data)} if self.names_digest else {}
             send(handler, 200, data, Content_Type=media, **headers)
-        elif kind == "blobs" and what in self.blobs:
-            self._send_blob(handler, self.blobs[what])
-        elif (kind, what) == ("tags", "list") and known:
+        elif kind == "blobs" and text in self.blobs:
+            self._send_blob(handler, self.blobs[text])
+        elif (kind, text) == ("tags", "list") and known:
             tags = sorted(tag for tag in known if ":" not in tag)
             body = json.dumps({"name": name, "tags": tags}).encode()
             send(handler, 200, body, Content_Type="application/json")

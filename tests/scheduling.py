@@ -1,4 +1,4 @@
-"""Which tests may run beside each other, in the processes of pytest-xdist."""
+"""Groups of tests that may run at the same time, in the processes of pytest-xdist."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def group(name: str) -> str:
-    """What runs in one process: the tests of a file, and all that share cluster and images."""
+    """Return the group of a process: the tests of a file, or of a cluster and images."""
     file = name.partition("::")[0]
     return _OF_CLUSTER[0] if file.startswith(_OF_CLUSTER) else file
 

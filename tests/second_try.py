@@ -29,12 +29,14 @@ ROOT = Path(__file__).resolve().parents[1]
 def run_again(stats: MutableMapping[str, list[pytest.TestReport]]) -> bool:
     """Move the failures of tests that pass now to a category of their own; tell whether all do."""
     failures = stats.get("failed", []) + stats.get("error", [])
-    names = {one.nodeid for one in failures if tier(one.nodeid, one.keywords) != "unit"}
+    names = {
+        failure.nodeid for failure in failures if tier(failure.nodeid, failure.keywords) != "unit"
+    }
     passed = {name for name in names if passes_alone(name)} if len(names) <= MOST else set()
     for category in ("failed", "error"):
         reports = stats.pop(category, [])
-        stats[category] = [one for one in reports if one.nodeid not in passed]
-    stats[CATEGORY] = [one for one in failures if one.nodeid in passed]
+        stats[category] = [failure for failure in reports if failure.nodeid not in passed]
+    stats[CATEGORY] = [failure for failure in failures if failure.nodeid in passed]
     return len(stats[CATEGORY]) == len(failures)
 
 

@@ -33,7 +33,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that goes away is what some tests are about."""
+        """Ignore a client that goes away: some tests are about this."""
 
 
 def free_port() -> int:
@@ -76,7 +76,7 @@ def serve(answer: Callable[[BaseHTTPRequestHandler], None]) -> AbstractContextMa
 
 
 def send(handler: BaseHTTPRequestHandler, status: int, body: bytes = b"", **headers: str) -> None:
-    """A whole, honest answer."""
+    """Send a whole, honest answer."""
     handler.send_response(status)
     for name, value in headers.items():
         handler.send_header(name.replace("_", "-"), value)
@@ -100,7 +100,7 @@ def cut(handler: BaseHTTPRequestHandler, body: bytes, length: int, *, reset: boo
 
 
 def archive(**files: str) -> bytes:
-    """A tar.gz with one folder at its top and files in it."""
+    """Return a tar.gz with one folder at its top and files in it."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w:gz") as tar:
         for name, text in files.items():

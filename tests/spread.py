@@ -1,4 +1,4 @@
-"""Which tier runs which of many like cases."""
+"""A spread of many similar cases over the tiers."""
 
 from __future__ import annotations
 

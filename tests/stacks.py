@@ -60,7 +60,7 @@ IN_OPEN_MPI = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2")
 
 
 def project(folder: Path, base: Path, name: str, layers: Sequence[str]) -> Path:
-    """A project of its own: site local, the real layers, and a base taken from a SIF."""
+    """Make a project of its own: site local, the real layers, and a base taken from a SIF."""
     for kind in ("sites", "images"):
         (folder / "defs" / kind).mkdir(parents=True)
     for needed in {*layers, *map(_tester, layers)}:
@@ -70,28 +70,30 @@ def project(folder: Path, base: Path, name: str, layers: Sequence[str]) -> Path:
     write(folder / "defs" / "sites" / "local.yaml", {"description": "a machine", **site})
     entries = [{"layer": layer} for layer in ("base-of-local", *layers)]
     write(folder / "defs" / "images" / f"{name}.yaml", {"description": "a test", "layers": entries})
-    place = folder / "defs" / "layers" / "base-of-local"
-    place.mkdir()
-    write(place / "layer.yaml", header(base))
-    (place / "install.sh").write_text(BASE)
+    path = folder / "defs" / "layers" / "base-of-local"
+    path.mkdir()
+    write(path / "layer.yaml", header(base))
+    (path / "install.sh").write_text(BASE)
     return folder
 
 
 def _tester(layer: str) -> str:
-    """The layer whose test.sh a layer uses, which may be its own."""
-    found = yaml.safe_load((ROOT / "defs" / "layers" / layer / "layer.yaml").read_text())
-    return str(found.get("test", layer))
+    """Return the layer whose test.sh a layer uses, which may be its own."""
+    document = yaml.safe_load((ROOT / "defs" / "layers" / layer / "layer.yaml").read_text())
+    return str(document.get("test", layer))
 
 
 def header(base: Path) -> dict[str, object]:
-    """What the layers of the image of site local leave to later ones, as its record has it."""
+    """Return the variables that the layers of the image of site local leave to later ones, by its
+    record.
+    """
     record = json.loads((base.parent / "record.json").read_text())
     facts = {name: {"text": text} for name, text in record["plan"]["facts"].items() if text}
-    place = mirror(DEBIAN) or DEBIAN
-    security = mirror(SECURITY) or f"{place}-security"
+    address = mirror(DEBIAN) or DEBIAN
+    security = mirror(SECURITY) or f"{address}-security"
     option = {"type": "string", "description": "Where Debian's packages are"}
     options = {
-        "mirror": {**option, "default": place},
+        "mirror": {**option, "default": address},
         "security": {**option, "default": security},
     }
     return {
@@ -105,7 +107,7 @@ def header(base: Path) -> dict[str, object]:
 
 
 def environment() -> Iterator[tuple[str, object]]:
-    """What those layers set: it is not active while another image is built on theirs."""
+    """Yield the variables of these layers: a build on their image does not activate them."""
     yield "VIRTUAL_ENV", {"set": "/opt/venv"}
     yield "PATH", {"prepend": "/runscripts:/opt/venv/bin"}
     yield "WITH_CONDA", {"set": "source /opt/venv/bin/activate"}
@@ -119,19 +121,19 @@ def write(path: Path, document: object) -> None:
 
 @functools.cache
 def built(image: Path, name: str, layers: tuple[str, ...], *settings: str) -> Path:
-    """The SIF of such an image, built if it is not there or not of this checkout."""
+    """Return the SIF of such an image; build it if it is missing or of another checkout."""
     usual = [setting for setting in SETTINGS if setting.partition(".")[0] in layers]
     given = [word for setting in (*usual, *settings) for word in ("--set", setting)]
     with tempfile.TemporaryDirectory() as folder:
-        place = project(Path(folder) / "project", image.resolve(), name, layers)
-        words = ["--project", place, "build", "local", name, "--output", BUILD, *LAYERED, *given]
+        path = project(Path(folder) / "project", image.resolve(), name, layers)
+        words = ["--project", path, "build", "local", name, "--output", BUILD, *LAYERED, *given]
         done = sifwright(*words, timeout=3600)
     assert done.returncode == 0, done.stdout + done.stderr
     return BUILD / "local" / name / "image.sif"
 
 
 def mpich(image: Path) -> Path:
-    """MPICH, mpi4py and Horovod."""
+    """Build MPICH, mpi4py and Horovod."""
     return built(image, "test-mpich", MPICH)
 
 
@@ -141,18 +143,18 @@ def open_mpi(image: Path) -> Path:
 
 
 def open_mpi_with_horovod(image: Path) -> Path:
-    """The same and Horovod."""
+    """Build the same image with Horovod."""
     return built(image, "test-openmpi-horovod", (*OPEN_MPI, "horovod"))
 
 
 def from_source(image: Path, layer: str, version: str, *layers: str) -> Path:
-    """MPICH or Open MPI of a version, compiled, and mpi4py."""
+    """Build a version of MPICH or Open MPI, compiled, and mpi4py."""
     names = ("build-tools", layer, "mpi4py", *layers)
     return built(image, f"test-{layer}-{version}", names, f"{layer}.version={version}")
 
 
 def wheel_of_mpich(version: str, folder: Path) -> Path:
-    """An MPICH outside of images, with folders bin and lib, as a site may bind its own."""
+    """Lay out an MPICH outside of images, with folders bin and lib, as a site may bind its own."""
     words = ["--quiet", "--no-deps", "--prefix", folder, f"mpich=={version}"]
     done = run([sys.executable, "-m", "pip", "install", *words])
     assert done.returncode == 0, done.stderr
@@ -161,7 +163,7 @@ def wheel_of_mpich(version: str, folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Sif:
-    """Runs commands in an image, with a folder of the test at /mnt."""
+    """An image whose commands run with a folder of the test at /mnt."""
 
     words: tuple[object, ...]
     path: Path
@@ -192,14 +194,14 @@ def text(value: object) -> str:
 
 
 def opened(engine: str, path: Path, folder: Path) -> Sif:
-    work = folder / path.parent.name
-    work.mkdir()
-    bind = ("--bind", f"{work}:/mnt", "--pwd", "/mnt")
-    return Sif((engine, "--quiet", "exec", "--containall", "--no-home", *bind), path, work)
+    workdir = folder / path.parent.name
+    workdir.mkdir()
+    bind = ("--bind", f"{workdir}:/mnt", "--pwd", "/mnt")
+    return Sif((engine, "--quiet", "exec", "--containall", "--no-home", *bind), path, workdir)
 
 
 def sums_of_horovod(sif: Sif, *options: str) -> list[tuple[str, ...]]:
-    """What each of two ranks says that horovodrun starts: its rank, the sums, the controller."""
+    """Return the lines of two ranks of horovodrun: rank, sums, controller."""
     (sif.work / "add_up.py").write_text(HOROVOD)
     words = ("horovodrun", "-np", "2", "--disable-cache", *options)
     output = sif.says(*words, "python", "/mnt/add_up.py")
@@ -207,6 +209,6 @@ def sums_of_horovod(sif: Sif, *options: str) -> list[tuple[str, ...]]:
 
 
 def ranks(sif: Sif, launcher: Sequence[str]) -> list[str]:
-    """Rank and number of ranks, as the run script gives them to each."""
+    """Return rank and number of ranks, as the run script gives them to each."""
     script = 'import os; print(os.environ["RANK"], os.environ["WORLD_SIZE"], flush=True)'
     return sorted(sif.says(*launcher, "conda-python-distributed", "-c", script).splitlines())

@@ -29,7 +29,7 @@ _UNIT = ("tests/unit/", "tests/tooling/", "tests/runscripts/")
 
 def tier(name: str, marks: Collection[str]) -> str:
     """Return the tier of a test by its name, which begins with its file, and its marks."""
-    given = [one for one in ("slow", "all", "smoke") if one in marks]
+    given = [mark for mark in ("slow", "all", "smoke") if mark in marks]
     assert given not in (["all", "smoke"], ["slow", "smoke"]), f"two tiers: {name}"
     if given:
         return given[0]

@@ -12,7 +12,7 @@ RUNSCRIPTS = Path(__file__).parents[2] / "runscripts"
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs a run script with nothing in the environment but what a test puts there."""
+    """A runner of run scripts, with nothing in the environment but a test's values."""
 
     env: dict[str, str]
 
@@ -42,7 +42,7 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def runner(venv: Path) -> Runner:
-    """One rank alone: it does not wait for the others of its launch."""
+    """Run one rank alone; it does not wait for the others of its launch."""
     path = {"PATH": "/usr/bin:/bin", "WITH_CONDA": f"source {venv}/bin/activate"}
     path["TMPDIR"] = str(venv.parent)
     return Runner(path | {"SIFWRIGHT_ROLL_CALL": "0", "SIFWRIGHT_SITE_ENVIRONMENT": ""})

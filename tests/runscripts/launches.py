@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Self
 
-# What training does at its start, without torch: rank 0 listens where torch's TCPStore would, the
-# others connect, and all learn who is there.
+# The start of a training, without torch. Rank 0 listens at the port of torch's TCPStore, the others
+# connect, and all get the list of ranks.
 MEET = """
 import os, socket, sys
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -58,7 +58,7 @@ NOTICE = "conda-python-distributed: waiting for rank"
 
 @dataclass(frozen=True)
 class Ended:
-    """How one rank ended."""
+    """The end of one rank: its exit status and its output."""
 
     rank: int
     status: int
@@ -132,6 +132,6 @@ class Launch:
                 process.communicate(timeout=LIMIT_SECONDS)
 
 
-def without_notice(said: str) -> str:
-    """Leave out for whom rank 0 waits: it says so where the others need ten seconds to start."""
-    return "".join(line for line in said.splitlines(keepends=True) if NOTICE not in line)
+def without_notice(message: str) -> str:
+    """Leave out the names of awaited ranks: rank 0 prints them after ten seconds."""
+    return "".join(line for line in message.splitlines(keepends=True) if NOTICE not in line)

@@ -88,9 +88,9 @@ def test_eight_ranks_read_it_once(sif: Path) -> None:
     ranks = [
         subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) for _ in range(8)
     ]
-    said = [rank.communicate()[1] for rank in ranks]
+    results = [rank.communicate()[1] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0] * 8
-    assert "".join(said).count("is not checked: no record of it is here") == 1
+    assert "".join(results).count("is not checked: no record of it is here") == 1
 
 
 def test_a_killed_rank_holds_up_nobody(sif: Path) -> None:

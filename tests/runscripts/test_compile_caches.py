@@ -1,4 +1,4 @@
-"""Where torch and Triton keep what they compile: on the node's own disk, by user and image."""
+"""Compile caches of torch and Triton: on the node's own disk, by user and image."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ pytestmark = pytest.mark.parametrize("script", SCRIPTS)
 def caches(runner: Runner, script: str, **env: str) -> list[str]:
     result = runner.having(**env).run(script, "-c", SHOW)
     assert (result.returncode, result.stderr) == (0, "")
-    found = json.loads(result.stdout)
-    return [found.get(name, "") for name in NAMES]
+    document = json.loads(result.stdout)
+    return [document.get(name, "") for name in NAMES]
 
 
 def test_they_are_private_and_kept(runner: Runner, script: str, tmp_path: Path) -> None:
-    found = caches(runner, script, TMPDIR=str(tmp_path))
+    folders = caches(runner, script, TMPDIR=str(tmp_path))
     (folder,) = tmp_path.iterdir()
     assert folder.name.startswith(f"sifwright-compiled-{os.getuid()}-")
-    assert found == [f"{folder}/inductor", f"{folder}/triton", f"{folder}/extensions"]
+    assert folders == [f"{folder}/inductor", f"{folder}/triton", f"{folder}/extensions"]
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     (folder / "inductor").mkdir()
-    assert caches(runner, script, TMPDIR=str(tmp_path)) == found
+    assert caches(runner, script, TMPDIR=str(tmp_path)) == folders
     assert (folder / "inductor").exists()
 
 
 def test_each_image_has_its_own(runner: Runner, script: str, tmp_path: Path) -> None:
-    found = {
+    results = {
         caches(runner, script, TMPDIR=str(tmp_path), APPTAINER_CONTAINER=f"/images/{name}")[0]
         for name in ("a.sif", "b.sif", "x" * 400, "y" + "x" * 400)
     }
     # The longest names are cut at their beginning.
-    assert len(found) == len(list(tmp_path.iterdir())) == 3
+    assert len(results) == len(list(tmp_path.iterdir())) == 3
 
 
 def test_the_users_own_stay(runner: Runner, script: str, tmp_path: Path) -> None:
@@ -58,14 +58,12 @@ def test_the_users_own_stay(runner: Runner, script: str, tmp_path: Path) -> None
     assert list(empty.iterdir()) == []
 
 
-def test_what_somebody_else_laid_there_is_not_used(
-    runner: Runner, script: str, tmp_path: Path
-) -> None:
+def test_caches_of_another_user_are_not_used(runner: Runner, script: str, tmp_path: Path) -> None:
     inductor, *_ = caches(runner, script, TMPDIR=str(tmp_path))
-    folder, theirs = Path(inductor).parent, tmp_path / "theirs"
-    folder.rename(theirs)
-    folder.symlink_to(theirs)
+    folder, foreign = Path(inductor).parent, tmp_path / "foreign"
+    folder.rename(foreign)
+    folder.symlink_to(foreign)
     new = Path(caches(runner, script, TMPDIR=str(tmp_path))[0]).parent
     assert new.name.startswith(f"{folder.name}-")
     assert stat.S_IMODE(new.stat().st_mode) == 0o700
-    assert list(theirs.iterdir()) == []
+    assert list(foreign.iterdir()) == []

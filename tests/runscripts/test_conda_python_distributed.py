@@ -75,16 +75,16 @@ def variables(runner: Runner, **env: str) -> dict[str, str]:
     return {name: value for name, value in json.loads(result.stdout).items() if value is not None}
 
 
-def ranks(found: dict[str, str]) -> str:
-    return " ".join(found.get(name, "-") for name in NAMES.split()[2:7])
+def ranks(expected: dict[str, str]) -> str:
+    return " ".join(expected.get(name, "-") for name in NAMES.split()[2:7])
 
 
 def test_single_process(runner: Runner) -> None:
-    found = variables(runner)
-    assert ranks(found) == "0 1 0 1 0"
-    assert found["MASTER_ADDR"] == "127.0.0.1"
-    assert 1024 <= int(found["MASTER_PORT"]) <= 65535
-    assert int(found["OMP_NUM_THREADS"]) == CPUS
+    values = variables(runner)
+    assert ranks(values) == "0 1 0 1 0"
+    assert values["MASTER_ADDR"] == "127.0.0.1"
+    assert 1024 <= int(values["MASTER_PORT"]) <= 65535
+    assert int(values["OMP_NUM_THREADS"]) == CPUS
 
 
 ELASTIC = (
@@ -105,17 +105,19 @@ SHOW_ELASTIC = f"import os; print([os.environ.get(n, '-') for n in {ELASTIC.spli
         ),
     ],
 )
-def test_what_else_torchrun_sets(runner: Runner, env: dict[str, str], expected: list[str]) -> None:
-    """Not TORCHELASTIC_USE_AGENT_STORE: rank 0 would wait for an agent's store, not make one."""
+def test_further_variables_of_torchrun(
+    runner: Runner, env: dict[str, str], expected: list[str]
+) -> None:
+    """Leave TORCHELASTIC_USE_AGENT_STORE unset, or rank 0 would wait for an agent's store."""
     result = runner.having(**env).run(SCRIPT, "-c", SHOW_ELASTIC)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.strip() == str(expected)
 
 
 def test_srun(runner: Runner) -> None:
-    found = variables(runner, **SRUN)
-    assert ranks(found) == "5 7 1 3 2"
-    assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("rack0node1", "12345")
+    values = variables(runner, **SRUN)
+    assert ranks(values) == "5 7 1 3 2"
+    assert (values["MASTER_ADDR"], values["MASTER_PORT"]) == ("rack0node1", "12345")
 
 
 @pytest.mark.parametrize(("node", "tasks"), [("0", "2"), ("1", "2"), ("2", "3")])
@@ -173,8 +175,8 @@ def test_allocation_without_srun_is_one_process_and_says_so(
 ) -> None:
     result = runner.having(**shell).run(SCRIPT, "-c", SHOW)
     assert result.returncode == 0
-    found = json.loads(result.stdout)
-    assert (ranks(found), found["MASTER_ADDR"]) == ("0 1 0 1 0", "127.0.0.1")
+    document = json.loads(result.stdout)
+    assert (ranks(document), document["MASTER_ADDR"]) == ("0 1 0 1 0", "127.0.0.1")
     assert result.stderr == (
         f"{SCRIPT}: one process, not SLURM_NTASKS='16': not started by srun"
         " (SLURM_STEP_ID is unset)\n"

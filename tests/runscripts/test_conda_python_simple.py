@@ -66,7 +66,7 @@ def test_arguments_arrive_unchanged(runner: Runner, script: str) -> None:
 def test_activation_does_not_see_the_arguments(
     runner: Runner, tmp_path: Path, venv: Path, script: str
 ) -> None:
-    """As conda's `activate` would, for the name of the environment."""
+    """Hide the arguments, which conda's `activate` would take for the environment's name."""
     activate = tmp_path / "activate"
     activate.write_text(f'export SEEN="$#"; source {venv}/bin/activate\n')
     code = "import os; print(os.environ['SEEN'])"

@@ -1,4 +1,4 @@
-"""What of the caller's environment reaches Python: the rows of docs/reference/run-scripts.md."""
+"""Variables of the caller that reach Python: the rows of docs/reference/run-scripts.md."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ def test_bash_reads_no_startup_file(runner: Runner, tmp_path: Path, script: str,
     env = {"BASH_ENV": str(tmp_path / "startup"), "BASH_FUNC_python%%": "() { exit 5; }"}
     result = runner.having(**env, TMPDIR=str(tmp_path)).run(script, "-c", SHOW)
     assert (result.returncode, result.stderr) == (0, "")
-    found, _, folder = json.loads(result.stdout)
+    document, _, folder = json.loads(result.stdout)
     assert folder == str(Path.cwd())
-    assert found["BASH_ENV"] == env["BASH_ENV"]  # it is the program's own affair
+    assert document["BASH_ENV"] == env["BASH_ENV"]  # it is the program's own affair
 
 
 def test_paths_that_are_not_there(runner: Runner, tmp_path: Path) -> None:
     missing = dict.fromkeys(("TMPDIR", *CERTIFICATES), "/no/such/path")
-    found, (line,) = started(runner, **missing)
-    assert not missing.keys() & found.keys()
+    values, (line,) = started(runner, **missing)
+    assert not missing.keys() & values.keys()
     assert line == (
         "conda-python-simple: dropped, as the container has no such path: "
         + ", ".join(f"{name}='/no/such/path'" for name in missing)
         + ". Bind the path, or unset the variable"
     )
     given = dict.fromkeys(("TMPDIR", *CERTIFICATES), str(tmp_path))
-    found, lines = started(runner, **given | {"SSL_CERT_DIR": f"{tmp_path}:/no/such/path"})
+    values, lines = started(runner, **given | {"SSL_CERT_DIR": f"{tmp_path}:/no/such/path"})
     assert lines == []
-    assert given.items() - {("SSL_CERT_DIR", str(tmp_path))} <= found.items()
+    assert given.items() - {("SSL_CERT_DIR", str(tmp_path))} <= values.items()
 
 
 def test_one_rank_speaks_for_all(runner: Runner) -> None:
@@ -74,14 +74,14 @@ def test_packages_of_the_home_directory(runner: Runner) -> None:
 
 
 def test_long_tmpdir_has_a_short_name(runner: Runner, tmp_path: Path) -> None:
-    """A socket of a DataLoader worker lies 34 letters below it."""
+    """Leave 34 letters for the socket of a DataLoader worker below the folder."""
     folder = tmp_path / ("x" * 120)
     folder.mkdir()
-    found, lines = started(runner, TMPDIR=str(folder))
-    short = Path(found["TMPDIR"])
+    values, lines = started(runner, TMPDIR=str(folder))
+    short = Path(values["TMPDIR"])
     assert lines == []
     assert short.samefile(folder)
-    assert found["TRITON_CACHE_DIR"].startswith(f"{short}/")
+    assert values["TRITON_CACHE_DIR"].startswith(f"{short}/")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(short / ("s" * 33)))
     again, _ = started(runner, TMPDIR=str(folder))
@@ -112,13 +112,13 @@ def test_packages_of_another_python(runner: Runner, tmp_path: Path, venv: Path) 
     foreign.append(packages(own, "python2.7"))
     env = {"PYTHONPATH": ":".join([foreign[0], *kept, *foreign[1:]])}
     env["EBPYTHONPREFIXES"] = str(tmp_path / "other")
-    found, (line,) = started(runner, **env)
-    assert found["PYTHONPATH"] == ":".join(kept)
-    assert "EBPYTHONPREFIXES" not in found
+    values, (line,) = started(runner, **env)
+    assert values["PYTHONPATH"] == ":".join(kept)
+    assert "EBPYTHONPREFIXES" not in values
     assert f"'{':'.join([*foreign, str(tmp_path / 'other')])}'" in line
     assert "SIFWRIGHT_KEEP_PYTHONPATH=1" in line
-    found, lines = started(runner, **env, SIFWRIGHT_KEEP_PYTHONPATH="1")
-    assert (found["PYTHONPATH"], lines) == (env["PYTHONPATH"], [])
+    values, lines = started(runner, **env, SIFWRIGHT_KEEP_PYTHONPATH="1")
+    assert (values["PYTHONPATH"], lines) == (env["PYTHONPATH"], [])
 
 
 def test_active_environment_is_not_left_silently(
@@ -127,13 +127,13 @@ def test_active_environment_is_not_left_silently(
     mine = tmp_path / "mine"
     subprocess.run([venv / "bin" / "python", "-m", "venv", "--without-pip", mine], check=True)
     active = {"VIRTUAL_ENV": str(mine), "PATH": f"{mine}/bin:{venv}/bin:/usr/bin:/bin"}
-    found, (line,) = started(runner, **active)
-    assert found["VIRTUAL_ENV"] == str(venv)
+    values, (line,) = started(runner, **active)
+    assert values["VIRTUAL_ENV"] == str(venv)
     assert f"the active environment '{mine}' is not used" in line
     keep = f"source {mine}/bin/activate"
     assert f"WITH_CONDA='{keep}' keeps yours" in line
-    found, lines = started(runner, **active, WITH_CONDA=keep)
-    assert (found["VIRTUAL_ENV"], lines) == (str(mine), [])
+    values, lines = started(runner, **active, WITH_CONDA=keep)
+    assert (values["VIRTUAL_ENV"], lines) == (str(mine), [])
     # The image's own, and one of the host whose name only has come in.
     for harmless in ({"VIRTUAL_ENV": str(venv)}, {"VIRTUAL_ENV": str(mine)}):
         path = {"PATH": f"{venv}/bin:/usr/bin:/bin"}

@@ -1,4 +1,4 @@
-"""What the image's site file, the node's GPUs and its disk make of a rank's environment."""
+"""A rank's environment, from the image's site file, the node's GPUs and its disk."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def at_site(runner: Runner, tmp_path: Path) -> Runner:
 
 
 def test_section_of_one_node(at_site: Runner) -> None:
-    found = environment(at_site, **ONE_NODE)
-    assert (found["NCCL_NET"], found["NCCL_CROSS_NIC"]) == ("Socket", "1")
+    values = environment(at_site, **ONE_NODE)
+    assert (values["NCCL_NET"], values["NCCL_CROSS_NIC"]) == ("Socket", "1")
 
 
 def test_section_of_several_nodes_and_values_verbatim(at_site: Runner) -> None:
@@ -75,8 +75,8 @@ def test_section_of_several_nodes_and_values_verbatim(at_site: Runner) -> None:
 
 
 def test_set_only_if_unset(at_site: Runner) -> None:
-    found = environment(at_site, **SRUN, NCCL_NET="Socket", NCCL_CROSS_NIC="")
-    assert (found["NCCL_NET"], found["NCCL_CROSS_NIC"]) == ("Socket", "")
+    values = environment(at_site, **SRUN, NCCL_NET="Socket", NCCL_CROSS_NIC="")
+    assert (values["NCCL_NET"], values["NCCL_CROSS_NIC"]) == ("Socket", "")
 
 
 @pytest.mark.parametrize("line", ["NCCL_NET", "[sometimes]", "=1", "[always", "A B=1"])
@@ -125,10 +125,10 @@ OWN = {"SIFWRIGHT_GPU_VISIBILITY": "own"}
 def test_local_rank_names_the_own_device(
     runner: Runner, tmp_path: Path, env: dict[str, str], local_rank: str, changed: dict[str, str]
 ) -> None:
-    found = environment(runner, **ONE_NODE, **env, TMPDIR=str(tmp_path))
-    assert (found["LOCAL_RANK"], found["LOCAL_WORLD_SIZE"]) == (local_rank, "4")
+    values = environment(runner, **ONE_NODE, **env, TMPDIR=str(tmp_path))
+    assert (values["LOCAL_RANK"], values["LOCAL_WORLD_SIZE"]) == (local_rank, "4")
     for name in (HIP, ROCR, CUDA):
-        assert found.get(name) == changed.get(name, env.get(name))
+        assert values.get(name) == changed.get(name, env.get(name))
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_too_few_devices(runner: Runner, env: dict[str, str], message: str) -> N
 
 
 def test_task_alone_on_its_node_keeps_all_devices(runner: Runner) -> None:
-    found = environment(runner, **NVIDIA, **OWN, **{CUDA: "0,1,2,3"})
-    assert (found["LOCAL_RANK"], found[CUDA]) == ("0", "0,1,2,3")
+    values = environment(runner, **NVIDIA, **OWN, **{CUDA: "0,1,2,3"})
+    assert (values["LOCAL_RANK"], values[CUDA]) == ("0", "0,1,2,3")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_more_local_ranks_than_devices(
 
 
 def test_amd_devices_are_the_nodes_with_compute_units(tmp_path: Path) -> None:
-    """The driver's topology of a LUMI node in short: CPUs first, and one GPU that is not ours."""
+    """Read a LUMI node's topology in short: CPUs first, and one GPU of another job."""
     for node, units in enumerate(["0", "0", "440", "440", "440"]):
         folder = tmp_path / str(node)
         folder.mkdir()
@@ -192,9 +192,9 @@ def test_amd_devices_are_the_nodes_with_compute_units(tmp_path: Path) -> None:
 
 def test_miopen_cache_is_per_job_and_kept(runner: Runner, tmp_path: Path) -> None:
     def cache(**env: str) -> str:
-        found = environment(runner, **ONE_NODE | AMD | {"TMPDIR": str(tmp_path)} | env)
-        assert found["MIOPEN_USER_DB_PATH"] == found["MIOPEN_CUSTOM_CACHE_DIR"]
-        return found["MIOPEN_USER_DB_PATH"]
+        values = environment(runner, **ONE_NODE | AMD | {"TMPDIR": str(tmp_path)} | env)
+        assert values["MIOPEN_USER_DB_PATH"] == values["MIOPEN_CUSTOM_CACHE_DIR"]
+        return values["MIOPEN_USER_DB_PATH"]
 
     folder = tmp_path / f"sifwright-miopen-{os.getuid()}-4711"
     assert cache() == str(folder)
@@ -207,9 +207,9 @@ def test_miopen_cache_is_per_job_and_kept(runner: Runner, tmp_path: Path) -> Non
 
 def test_preset_miopen_cache_stays(runner: Runner, tmp_path: Path) -> None:
     env = ONE_NODE | AMD | {"TMPDIR": str(tmp_path), "MIOPEN_USER_DB_PATH": "/mine"}
-    found = environment(runner, **env)
-    assert found["MIOPEN_USER_DB_PATH"] == "/mine"
-    assert found["MIOPEN_CUSTOM_CACHE_DIR"].startswith(str(tmp_path))  # the other is still unset
+    values = environment(runner, **env)
+    assert values["MIOPEN_USER_DB_PATH"] == "/mine"
+    assert values["MIOPEN_CUSTOM_CACHE_DIR"].startswith(str(tmp_path))  # the other is still unset
     both = environment(runner, **env, MIOPEN_CUSTOM_CACHE_DIR="/mine too")
     assert both["MIOPEN_CUSTOM_CACHE_DIR"] == "/mine too"
 
@@ -221,8 +221,8 @@ def test_miopen_cache_laid_by_somebody_else(runner: Runner, tmp_path: Path) -> N
 
 
 def test_no_gpus_no_miopen_cache(runner: Runner, tmp_path: Path) -> None:
-    found = environment(runner, **ONE_NODE, SIFWRIGHT_VENDOR="cpu", TMPDIR=str(tmp_path))
-    assert not [name for name in found if name.startswith("MIOPEN")]
+    values = environment(runner, **ONE_NODE, SIFWRIGHT_VENDOR="cpu", TMPDIR=str(tmp_path))
+    assert not [name for name in values if name.startswith("MIOPEN")]
     assert not list(tmp_path.glob("*miopen*"))
 
 
@@ -285,7 +285,7 @@ def test_unbound_tasks_share_the_cpus(runner: Runner, tasks: int, expected: int)
 
 
 def test_bound_tasks_have_their_cpus_for_themselves() -> None:
-    """A quarter of the node each, as mpiexec --cpu-bind numa gives them on Derecho."""
+    """Give each task a quarter of the node, as mpiexec --cpu-bind numa does on Derecho."""
     mine = len(os.sched_getaffinity(0))
     env = {"SLURM_CPUS_ON_NODE": str(4 * mine)}  # stands for the node's CPUs
     for launcher in (launchers.PALS, launchers.FLUX, launchers.OPEN_MPI):

@@ -73,12 +73,12 @@ def test_ranks_of_torchrun_expand_their_own(
 ) -> None:
     words = ["--nproc-per-node", "2"]
     words = ["--expand-variables", *words] if first else [*words, "--expand-variables"]
-    found = torchrun_arguments(torchrun, *words, "-u", "t.py", "$RANK")
-    assert found[-4:] == [str(EXPANSION), "-u", "t.py", "$RANK"]
+    result = torchrun_arguments(torchrun, *words, "-u", "t.py", "$RANK")
+    assert result[-4:] == [str(EXPANSION), "-u", "t.py", "$RANK"]
     # As torchrun starts it, for each rank.
     (tmp_path / "t.py").write_text(SHOW)
     done = subprocess.run(
-        [sys.executable, "-u", *found[-4:-2], str(tmp_path / "t.py"), "$RANK"],
+        [sys.executable, "-u", *result[-4:-2], str(tmp_path / "t.py"), "$RANK"],
         env={**os.environ, "RANK": "7"},
         check=True,
         capture_output=True,
@@ -88,7 +88,7 @@ def test_ranks_of_torchrun_expand_their_own(
 
 
 def test_ranks_of_torchrun_keep_the_check_of_mpi() -> None:
-    """It steps aside in the first Python, which becomes the second one."""
+    """Defer the check from the first Python to the second one."""
     code = "import sys; print([type(finder).__name__ for finder in sys.meta_path].count('Watcher'))"
     for path, count in ((EXPANSION.with_name("guard"), "1"), (EXPANSION.parent, "0")):
         env = {**os.environ, "PYTHONPATH": str(path)}

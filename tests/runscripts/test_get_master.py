@@ -34,8 +34,8 @@ def refused(runner: Runner, *arguments: str, **env: str) -> tuple[int, str]:
 
 # --- host lists -----------------------------------------------------------------------------------
 
-# Checked against `scontrol show hostnames` of Slurm 22.05, which is too old for text after the last
-# bracket; that is from _hostlist_create_bracketed() in hostlist.c of newer ones.
+# Checked against `scontrol show hostnames` of Slurm 22.05. It is too old for text after the last
+# bracket, which is from _hostlist_create_bracketed() in hostlist.c of newer releases.
 HOSTLISTS = {
     "nid001": "nid001",
     "nid[005023-005026]": "nid005023 nid005024 nid005025 nid005026",
@@ -105,7 +105,7 @@ def test_hostlist_starting_with_a_dash(runner: Runner) -> None:
 
 @pytest.mark.parametrize("hostlist", ["n[0-99999999]", "a[0-9999]b[0-9999]", "n[0-99999999],b"])
 def test_huge_hostlist_takes_no_memory(runner: Runner, hostlist: str) -> None:
-    """The limit is for all children of this process; a list of that length takes gigabytes."""
+    """Limit the memory of all children of this process; such a list takes gigabytes."""
     limit = 256 * 1024 * 1024
     command = [str(RUNSCRIPTS / SCRIPT), hostlist]
 
@@ -172,7 +172,9 @@ def numbers(ranges: list[tuple[int, int, int]]) -> list[str]:
 
 
 def expanded(element: Element) -> list[str]:
-    """As _push_range_list() of Slurm's hostlist.c: the last bracket inside, the others outside."""
+    """Expand as _push_range_list() of Slurm's hostlist.c: the last bracket inside, the others
+    outside.
+    """
     brackets = [index for index, part in enumerate(element) if not isinstance(part, str)]
     if not brackets:
         return ["".join(map(str, element))]
@@ -274,6 +276,6 @@ def test_ports_of_neighbouring_jobs_differ() -> None:
 def test_refusal(
     runner: Runner, arguments: tuple[str, ...], env: dict[str, str], code: int, message: str
 ) -> None:
-    found = refused(runner, *arguments, **env)
-    assert found[0] == code
-    assert found[1].startswith(f"get-master: {message}")
+    refusal_text = refused(runner, *arguments, **env)
+    assert refusal_text[0] == code
+    assert refusal_text[1].startswith(f"get-master: {message}")

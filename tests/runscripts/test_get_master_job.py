@@ -62,7 +62,7 @@ def test_node_file_that_is_not_in_the_container(runner: Runner) -> None:
 
 
 def test_hosts_in_the_order_of_a_hostfile(runner: Runner, tmp_path: Path) -> None:
-    """In a batch script, too, whose srun reads it; srun says arbitrary in its own steps."""
+    """Read it in a batch script, too, as its srun does; srun names arbitrary in its own steps."""
     (tmp_path / "hosts").write_text("# first\nn3*2\nn3\nn[1-2] # others\n")
     env = {"SLURM_JOB_NODELIST": "n[1-3]", "SLURM_HOSTFILE": str(tmp_path / "hosts")}
     assert get(runner, **env) == "n3"
@@ -74,7 +74,7 @@ def test_hosts_in_the_order_of_a_hostfile(runner: Runner, tmp_path: Path) -> Non
 
 
 def test_order_that_nothing_says(runner: Runner) -> None:
-    """As of srun -m arbitrary -w n3,n1, whose tasks are given a sorted list."""
+    """Try srun -m arbitrary -w n3,n1, whose tasks get a sorted list."""
     code, error = refused(runner, SLURM_STEP_NODELIST="n[1,3]", SLURM_DISTRIBUTION="arbitrary")
     assert code == 78
     assert "SLURM_DISTRIBUTION='arbitrary', and no SLURM_HOSTFILE says the order" in error
@@ -93,7 +93,7 @@ def test_rank_0_refuses_a_port_in_use_and_the_others_do_not_guess(runner: Runner
 
 
 def test_published_port(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others wait for rank 0, which takes a free one; asked again, the answer is the same."""
+    """Make the others wait for rank 0, which takes a free port; a second question gets the same."""
     shared = runner.having(**JOB, SIFWRIGHT_SHARED_DIR=str(tmp_path))
     published: list[str] = []
     while_it_waits(lambda: published.append(get(shared, "--port", SLURM_PROCID="0")), monkeypatch)
@@ -123,7 +123,7 @@ def test_published_by_several_at_once(runner: Runner, tmp_path: Path) -> None:
 def test_published_port_that_another_of_this_launch_asks_for(
     runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Asking takes the port for a moment, which is not the same as somebody having it."""
+    """Tell a question, which takes the port for a moment, from a program that holds it."""
     shared = runner.having(**JOB, SIFWRIGHT_SHARED_DIR=str(tmp_path), SLURM_PROCID="0")
     first = int(get(shared, "--port"))
     other = reservation.reserve(first)

@@ -56,13 +56,13 @@ EXPECTED = [path.stem for path in sorted(FOLDER.glob("*.env")) if expectation(pa
     "name", [name for name in EXPECTED if expectation(name)["WORLD_SIZE"] != "-"]
 )
 def test_environment(runner: Runner, name: str) -> None:
-    """What cannot be known is not guessed: with a master given, the ranks are as expected."""
+    """Guess nothing that is unknown: with a master given, the ranks are as expected."""
     wanted = expectation(name)
     more = PRESET if wanted["MASTER_ADDR"] == "-" else {"MASTER_PORT": "29999"}
-    found = derived(runner, **recorded(name) | more)
+    values = derived(runner, **recorded(name) | more)
     if wanted["MASTER_ADDR"] == "-":
         wanted |= {"MASTER_ADDR": "preset"}
-    assert found == wanted
+    assert values == wanted
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_environment(runner: Runner, name: str) -> None:
     ],
 )
 def test_master_that_nothing_names_is_refused_at_once(runner: Runner, name: str) -> None:
-    """A rank that waits for the others fails the test."""
+    """Fail the test if a rank waits for the others."""
     env = {"MASTER_PORT": "29999", "SIFWRIGHT_ROLL_CALL": "1"}
     env["SIFWRIGHT_START_TIMEOUT"] = START_TIMEOUT
     result = runner.having(**recorded(name) | env).run(SCRIPT, "-c", SHOW)
@@ -106,27 +106,29 @@ LAUNCHES = dict(launches())
 def test_all_tasks_of_a_launch(runner: Runner, name: str) -> None:
     tasks = LAUNCHES[name]
     given = {} if name.endswith("slurm") or not name.startswith(("hydra-h", "ompi-h")) else PRESET
-    found = [derived(runner, **recorded(task) | {"MASTER_PORT": "29999"} | given) for task in tasks]
-    assert sorted(int(task["RANK"]) for task in found) == list(range(len(tasks)))
-    assert {task["WORLD_SIZE"] for task in found} == {str(len(tasks))}
-    assert len({task["MASTER_ADDR"] for task in found}) == 1
-    check_nodes(tasks, found)
+    results = [
+        derived(runner, **recorded(task) | {"MASTER_PORT": "29999"} | given) for task in tasks
+    ]
+    assert sorted(int(task["RANK"]) for task in results) == list(range(len(tasks)))
+    assert {task["WORLD_SIZE"] for task in results} == {str(len(tasks))}
+    assert len({task["MASTER_ADDR"] for task in results}) == 1
+    check_nodes(tasks, results)
 
 
-def check_nodes(tasks: list[str], found: list[dict[str, str]]) -> None:
-    """On every node, the local ranks are 0, 1, … and the local size is their number."""
+def check_nodes(tasks: list[str], expected: list[dict[str, str]]) -> None:
+    """Check each node: the local ranks are 0, 1, … and the local size is their number."""
     nodes: dict[str, list[dict[str, str]]] = {}
-    for task, values in zip(tasks, found, strict=True):
+    for task, values in zip(tasks, expected, strict=True):
         env = recorded(task)
         nodes.setdefault(next((env[name] for name in NODE if name in env), ""), []).append(values)
     for node, here in nodes.items():
-        assert {one["LOCAL_WORLD_SIZE"] for one in here} == {str(len(here))}, node
-        assert sorted(int(one["LOCAL_RANK"]) for one in here) == list(range(len(here))), node
-        assert len({one["GROUP_RANK"] for one in here}) == 1, node
+        assert {rank["LOCAL_WORLD_SIZE"] for rank in here} == {str(len(here))}, node
+        assert sorted(int(rank["LOCAL_RANK"]) for rank in here) == list(range(len(here))), node
+        assert len({rank["GROUP_RANK"] for rank in here}) == 1, node
 
 
 @pytest.mark.parametrize("task", [task for name in SINGLE for task in LAUNCHES[name]])
 def test_single_processes(runner: Runner, task: str) -> None:
     result = runner.having(**recorded(task)).run(SCRIPT, "-c", SHOW)
-    found = json.loads(result.stdout)
-    assert (found["RANK"], found["WORLD_SIZE"]) == ("0", "1")
+    document = json.loads(result.stdout)
+    assert (document["RANK"], document["WORLD_SIZE"]) == ("0", "1")

@@ -38,8 +38,8 @@ def torchrun(tmp_path: Path, runner: Runner) -> Runner:
 def torchrun_arguments(runner: Runner, *arguments: str, **env: str) -> list[str]:
     result = runner.having(OMP_NUM_THREADS="2", **env).run(SCRIPT, *arguments)
     assert (result.returncode, result.stderr) == (0, "")
-    found, _threads = json.loads(result.stdout)
-    return list(found)
+    document, _threads = json.loads(result.stdout)
+    return list(document)
 
 
 ONE_PER_NODE = SRUN | {
@@ -61,25 +61,25 @@ def c10d(nodes: int, endpoint: str, name: str, *, host: int) -> list[str]:
 
 @pytest.mark.parametrize("option", [["--nproc-per-node", "2"], ["--nproc_per_node=2"]])
 def test_local_ranks_on_one_machine(torchrun: Runner, option: list[str]) -> None:
-    found = torchrun_arguments(torchrun, *option, "train.py", "a b")
+    result = torchrun_arguments(torchrun, *option, "train.py", "a b")
     standalone = ["--standalone", "--local-addr", "127.0.0.1"]
-    assert found == ["--nproc-per-node", "2", *standalone, "train.py", "a b"]
+    assert result == ["--nproc-per-node", "2", *standalone, "train.py", "a b"]
 
 
 def test_local_ranks_of_a_command(torchrun: Runner) -> None:
-    found = torchrun_arguments(torchrun, "--nproc-per-node", "2", "-c", "print(1)", "a b")
-    assert found[-6:-5] == ["--no-python"]
-    assert found[-4:] == ["-u", "-c", "print(1)", "a b"]
+    result = torchrun_arguments(torchrun, "--nproc-per-node", "2", "-c", "print(1)", "a b")
+    assert result[-6:-5] == ["--no-python"]
+    assert result[-4:] == ["-u", "-c", "print(1)", "a b"]
 
 
 def test_local_ranks_at_a_preset_port(torchrun: Runner) -> None:
-    found = torchrun_arguments(torchrun, "--nproc-per-node", "2", "t.py", MASTER_PORT="29876")
-    assert found[2:] == [*c10d(1, "127.0.0.1:29876", "sifwright", host=1), "t.py"]
+    result = torchrun_arguments(torchrun, "--nproc-per-node", "2", "t.py", MASTER_PORT="29876")
+    assert result[2:] == [*c10d(1, "127.0.0.1:29876", "sifwright", host=1), "t.py"]
 
 
 def test_local_ranks_on_several_nodes(torchrun: Runner) -> None:
-    found = torchrun_arguments(torchrun, "--nproc-per-node", "8", "t.py", **ONE_PER_NODE)
-    assert found[2:] == [*c10d(3, "rack0node1:12345", "4711-2-0", host=0), "t.py"]
+    result = torchrun_arguments(torchrun, "--nproc-per-node", "8", "t.py", **ONE_PER_NODE)
+    assert result[2:] == [*c10d(3, "rack0node1:12345", "4711-2-0", host=0), "t.py"]
 
 
 def test_local_ranks_share_the_cpus(torchrun: Runner) -> None:

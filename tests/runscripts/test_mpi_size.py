@@ -73,7 +73,7 @@ def libraries(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rank(runner: Runner, libraries: Path) -> Runner:
-    """The second of two ranks on this machine."""
+    """Return the second of two ranks on this machine."""
     given = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
     return runner.having(PYTHONPATH=str(libraries), FAKE_SIZE="1", **given)
 
@@ -83,7 +83,7 @@ def trains(rank: Runner, program: str) -> subprocess.CompletedProcess[str]:
 
 
 def all_train(rank: Runner) -> dict[str, subprocess.CompletedProcess[str]]:
-    """What comes of each start, all at once: a rank that ends waits for the others."""
+    """Start all ranks at once and return their results: a rank that ends waits for the others."""
     with ThreadPoolExecutor() as pool:
         return dict(zip(STARTS, pool.map(partial(trains, rank), STARTS.values()), strict=True))
 
@@ -132,7 +132,7 @@ def test_one_rank_is_not_watched(runner: Runner, libraries: Path) -> None:
     assert "Watcher" not in done.stdout
 
 
-def test_what_starts_mpi_returns_what_it_did(rank: Runner) -> None:
+def test_wrapped_mpi_init_returns_its_result(rank: Runner) -> None:
     done = rank.having(FAKE_SIZE="2").run(
         "conda-python-distributed", "-c", f"{BASICS}print(B().init())"
     )
@@ -140,7 +140,7 @@ def test_what_starts_mpi_returns_what_it_did(rank: Runner) -> None:
 
 
 def test_the_users_own_sitecustomize_is_imported(rank: Runner, libraries: Path) -> None:
-    """And what is started by the program has the path that the user gave."""
+    """Import it, and give started programs the path that the user gave."""
     (libraries / "sitecustomize.py").write_text("import builtins; builtins.mine = 'my own'")
     show = "import sys, os; own = sys.modules['sitecustomize'].__file__"
     show += "; print(mine, own, os.environ['PYTHONPATH'])"
@@ -163,17 +163,17 @@ def test_without_a_path_none_is_left(rank: Runner) -> None:
 
 
 def test_nothing_is_imported_for_it(rank: Runner) -> None:
-    """Beyond what Python has imported of itself; Debian's has a sitecustomize of its own."""
+    """Import nothing more than Python itself; Debian's has a sitecustomize of its own."""
     show = "import sys; print(*sys.modules, *(type(one).__name__ for one in sys.meta_path))"
     names = [
-        set(one.run("conda-python-distributed", "-c", show).stdout.split())
-        for one in (rank, rank.having(SIFWRIGHT_MPI_CHECK="0"))
+        set(item.run("conda-python-distributed", "-c", show).stdout.split())
+        for item in (rank, rank.having(SIFWRIGHT_MPI_CHECK="0"))
     ]
     assert (names[0] - names[1]) - {"sitecustomize"} == {"Watcher"}
 
 
 def test_ranks_of_torchrun_are_watched(rank: Runner, libraries: Path) -> None:
-    """Its agent hands the folder on, and is not watched itself."""
+    """Watch the ranks, not the agent, which hands the folder on."""
     (libraries / "torch" / "distributed" / "run.py").write_text(
         "import os, subprocess, sys\n"
         "def main():\n"

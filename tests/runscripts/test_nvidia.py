@@ -29,7 +29,7 @@ def make_node(folder: Path, *uuids: str) -> tuple[str, str]:
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node with two GPUs."""
+    """Make a node with two GPUs."""
     dev, gpus = make_node(tmp_path, FIRST, SECOND)
     count, known = nvidia.files(dev), nvidia.uuids(gpus)
     monkeypatch.setattr(nvidia, "files", lambda: count)
@@ -37,9 +37,9 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def seen(value: str) -> list[str]:
-    found = devices.visible(NVIDIA | {nvidia.VARIABLE: value})
-    assert found is not None
-    return found.names
+    result = devices.visible(NVIDIA | {nvidia.VARIABLE: value})
+    assert result is not None
+    return result.names
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_list_ends_at_the_first_that_is_no_gpu(value: str, names: list[str]) -
 )
 @pytest.mark.usefixtures("node")
 def test_a_list_that_gives_no_gpu_is_refused(value: str, reason: str) -> None:
-    """CUDA sees no device then, and torch trained on the CPUs with exit status 0."""
+    """Refuse the list: CUDA sees no device then, and torch trained on CPUs with exit status 0."""
     with pytest.raises(LaunchError, match=f"CUDA_VISIBLE_DEVICES='{value}' {reason}"):
         seen(value)
 
@@ -95,7 +95,7 @@ def test_uuids_that_the_driver_does_not_tell(tmp_path: Path) -> None:
 def test_ranks_do_not_share_the_only_gpu_of_a_node(
     monkeypatch: pytest.MonkeyPatch, more: dict[str, str]
 ) -> None:
-    """NCCL ends with a traceback then: Duplicate GPU detected."""
+    """Refuse it: NCCL ends with a traceback then, "Duplicate GPU detected"."""
     monkeypatch.setattr(nvidia, "files", lambda: 1)
     numbers = {"RANK": 1, "WORLD_SIZE": 2, "LOCAL_RANK": 1, "LOCAL_WORLD_SIZE": 2}
     with pytest.raises(LaunchError, match="LOCAL_WORLD_SIZE='2' ranks on this node, but 1 visible"):
@@ -106,7 +106,7 @@ def test_ranks_do_not_share_the_only_gpu_of_a_node(
 def test_a_container_without_the_driver_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without --nv the GPUs' files are there, as the whole of /dev, and training used the CPUs."""
+    """Name --nv: without it, /dev has the GPUs' files, and training used the CPUs."""
     monkeypatch.setattr(nvidia, "has_driver", lambda _: False)
     devices.warn_without_driver(NVIDIA | {nvidia.VARIABLE: ""})
     devices.warn_without_driver({"SIFWRIGHT_VENDOR": "cpu"})

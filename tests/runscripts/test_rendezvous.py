@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SHOW = "import os; print(os.environ['MASTER_ADDR'], os.environ['MASTER_PORT'])"
 
-# Says that it runs, and then does nothing until it is told to go on.
+# Reports its start, and then waits for a file.
 IMPORTING = """
 import os, time
 os.mkdir(os.path.join({folder!r}, os.environ["RANK"]))
@@ -42,7 +42,7 @@ def ports_of(job: int, step: int = 0) -> list[int]:
 
 @contextmanager
 def listening(port: int, address: str = "") -> Iterator[socket.socket]:
-    """Somebody else's program, as most servers are: no SO_REUSEPORT, SO_REUSEADDR set."""
+    """Listen as most servers do: without SO_REUSEPORT, with SO_REUSEADDR."""
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         server.bind((address, port))
@@ -51,7 +51,7 @@ def listening(port: int, address: str = "") -> Iterator[socket.socket]:
 
 
 def reasons(ended: list[Ended]) -> str:
-    """The reason all ranks give; nobody may have started Python."""
+    """Return the reason of all ranks, none of which may have started Python."""
     assert all(rank.stdout == "" for rank in ended)
     assert all(rank.status != 0 for rank in ended)
     texts = {rank.stderr for rank in ended}
@@ -72,7 +72,7 @@ def test_all_ranks_get_the_same_place() -> None:
 
 
 def test_32_jobs_and_8_steps_at_once_do_not_mix() -> None:
-    """R11. Every fourth port is somebody else's, and pairs of launches hash to one port."""
+    """Take every fourth port (R11); pairs of launches hash to one port."""
     twins = same_first_port(4)
     jobs = [Launch(job) for job in [*itertools.chain(*twins), *range(100, 132 - 2 * len(twins))]]
     steps = [Launch(900, step=step) for step in range(8)]
@@ -90,26 +90,26 @@ def test_32_jobs_and_8_steps_at_once_do_not_mix() -> None:
 def same_first_port(pairs: int) -> list[tuple[int, int]]:
     """Find pairs of jobs whose names give the same first port."""
     seen: dict[int, int] = {}
-    found: list[tuple[int, int]] = []
+    results: list[tuple[int, int]] = []
     for job in itertools.count(10_000):
         port = ports_of(job)[0]
         if port in seen:
-            found.append((seen.pop(port), job))
-        if len(found) == pairs:
-            return found
+            results.append((seen.pop(port), job))
+        if len(results) == pairs:
+            return results
         seen[port] = job
     raise AssertionError
 
 
 def test_port_is_kept_until_python_listens_there(tmp_path: Path) -> None:
-    """While rank 0 still imports, a second launch of the same port must go elsewhere."""
+    """Send a second launch of the port elsewhere while rank 0 still imports."""
     (first, second) = same_first_port(1)[0]
-    with Launch(first).start(code=IMPORTING.format(folder=str(tmp_path)) + SHOW) as one:
-        assert wait_for(lambda: len(list(tmp_path.iterdir())) == one.size)
+    with Launch(first).start(code=IMPORTING.format(folder=str(tmp_path)) + SHOW) as started:
+        assert wait_for(lambda: len(list(tmp_path.iterdir())) == started.size)
         two = Launch(second).start(code=SHOW)
         assert {rank.stdout.split()[1] for rank in two.end()} == {str(ports_of(second)[1])}
         (tmp_path / "end").touch()
-        assert {rank.stdout.split()[1] for rank in one.end()} == {str(ports_of(first)[0])}
+        assert {rank.stdout.split()[1] for rank in started.end()} == {str(ports_of(first)[0])}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_timeout_that_is_no_number(seconds: str) -> None:
 
 
 def test_many_ranks_with_few_descriptors() -> None:
-    """Rank 0 keeps a connection to each: it takes more for a while, and Python has what it had."""
+    """Raise the limit while rank 0 has a connection to each; Python gets the old limit."""
     count = "import os, resource; print(os.environ['WORLD_SIZE'], *resource.getrlimit(7))"
     launch = Launch(89, size=12)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -233,7 +233,7 @@ def test_many_ranks_with_few_descriptors() -> None:
 
 
 def test_name_that_cannot_be_resolved() -> None:
-    """At once on every rank: nobody waits for a host that does not exist."""
+    """End every rank at once: no rank waits for a host that does not exist."""
     env = {"MASTER_ADDR": "no-such-host.invalid", "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}
     # A quarter of it for the others, who never come.
     first = {"SIFWRIGHT_START_TIMEOUT": "12"}
@@ -245,7 +245,7 @@ def test_name_that_cannot_be_resolved() -> None:
 
 
 def test_rank_0_on_another_host_than_the_list_says() -> None:
-    """Nobody has set MASTER_ADDR, so the reason does not say so."""
+    """Leave MASTER_ADDR out of the reason, as nobody has set it."""
     nodes = {"SLURM_STEP_TASKS_PER_NODE": "1(x2)", "SLURM_STEP_NODELIST": "192.0.2.1"}
     with Launch(91, env=nodes | {"SIFWRIGHT_START_TIMEOUT": "1"}) as launch:
         (rank,) = launch.start(0).end()
@@ -265,7 +265,7 @@ def test_ctrl_c_while_waiting() -> None:
 
 
 def test_silent_connections_do_not_keep_the_ranks_apart() -> None:
-    """If rank 0 waited for one after the other, the ranks would be late for this test."""
+    """Wait for all connections at the same time, or the ranks would be late."""
     launch = Launch(93, size=3).start(0)
     with ExitStack() as silent:
         for _ in range(int(LIMIT_SECONDS / rendezvous_server.FIRST_LINE_SECONDS) + 100):
@@ -274,7 +274,7 @@ def test_silent_connections_do_not_keep_the_ranks_apart() -> None:
 
 
 def test_rank_0_that_stands_still_for_a_while() -> None:
-    """The others have said who they are, and looked for it elsewhere, long before it hears them."""
+    """Stop rank 0 until the others have sent their names and looked for it elsewhere."""
     launch = Launch(94, size=3).start(0)
     connected(ports_of(94)[0]).close()
     launch.processes[0].send_signal(signal.SIGSTOP)
@@ -288,7 +288,7 @@ def test_rank_0_that_stands_still_for_a_while() -> None:
 
 
 def test_local_rank_left_over_from_the_batch_script() -> None:
-    """All ranks would compute on the first GPU."""
+    """Refuse the launch: all ranks would compute on the first GPU."""
     gpus = {"SIFWRIGHT_VENDOR": "nvidia", "CUDA_VISIBLE_DEVICES": "0,1", "LOCAL_RANK": "0"}
     reason = reasons(Launch(96, env=gpus).start().end())
     assert "both have LOCAL_RANK='0', but several GPUs: unset LOCAL_RANK" in reason

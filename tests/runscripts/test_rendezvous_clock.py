@@ -1,4 +1,4 @@
-"""What rank 0 does when time has passed: a clock of the test, and sockets in one process."""
+"""Rank 0 after time has passed: a clock of the test, and sockets in one process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def server(clock: Clock) -> Iterator[Server]:
-    """Rank 0 of four."""
+    """Start rank 0 of four."""
     assert clock.now
     port = free_port()
     identity = LaunchIdentity("job", 0, 4, [port], TIMEOUT)

@@ -31,7 +31,7 @@ def test_shellcheck(script: str) -> None:
 
 @pytest.mark.parametrize("script", BASH_SCRIPTS)
 def test_options_are_not_in_the_first_line(script: str) -> None:
-    """`bash conda-python-simple` would lose them; -p comes before the files that bash reads."""
+    """Set -p before bash reads files; `bash conda-python-simple` would lose an option."""
     lines = (RUNSCRIPTS / script).read_text().splitlines()
     assert lines[0] == "#!/bin/bash -p"
     assert "set -euo pipefail" in lines

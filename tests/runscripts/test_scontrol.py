@@ -58,12 +58,12 @@ class Scontrol:
         self.process.stdin.flush()
         lines = iter(self.process.stdout.readline, "")
         answer = (line.rstrip("\n") for line in lines)
-        found: list[str] = []
+        results: list[str] = []
         for line in answer:
             if line == END:
-                return found
+                return results
             if not line.startswith("scontrol: "):
-                found.append(line)
+                results.append(line)
         raise AssertionError(text)
 
     def end(self) -> None:
@@ -77,9 +77,9 @@ def scontrol(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scontrol]:
         if os.environ.get("CI"):
             pytest.fail("CI installs Slurm, but there is no scontrol: tools/install-test-programs")
         pytest.skip("scontrol is not installed: tools/install-test-programs")
-    found = Scontrol(program, tmp_path_factory.mktemp("scontrol"))
-    yield found
-    found.end()
+    output = Scontrol(program, tmp_path_factory.mktemp("scontrol"))
+    yield output
+    output.end()
 
 
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
@@ -95,13 +95,15 @@ def test_generated_lists(scontrol: Scontrol, elements: list[Element]) -> None:
 @settings(max_examples=200)
 @given(element=ELEMENTS.filter(lambda parts: is_bracket(parts[-1])), suffix=TEXT)
 def test_text_after_the_last_bracket(scontrol: Scontrol, element: Element, suffix: str) -> None:
-    """Newer Slurm takes it: the list without it, and the text at the end of every host."""
+    """Expand as newer Slurm: the list without the text, and the text after every host."""
     hosts = list(hostlist.expand(hostlist.parse(written(element) + suffix)))
     assert hosts == [host + suffix for host in scontrol.hosts(written(element))]
 
 
 def test_hard_lists(scontrol: Scontrol) -> None:
-    """The corpus of test_get_master.py, as far as this version of Slurm reads it on one line."""
+    """Compare the corpus of test_get_master.py, except lists that this Slurm cannot print on one
+    line.
+    """
     asked = {text: hosts.split() for text, hosts in HOSTLISTS.items() if text.split() == [text]}
     answers = {text: scontrol.hosts(text) for text in asked}
     differing = {text for text, hosts in asked.items() if answers[text] not in (hosts, [])}

@@ -12,6 +12,8 @@ from typing import Protocol
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+# Words of our own for things that have a name; patterns, one a line.
+BANNED_WORDS = Path(__file__).with_name("banned_words.txt").read_text().split("\n")[:-1]
 # What an outer `make test` hands down would steer the inner make, or pytest.
 FROM_OUTER_MAKE = (
     *("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PYTEST_XDIST_WORKER"),
@@ -83,4 +85,4 @@ class PathWithout:
 def _programs() -> dict[str, str]:
     text = "\n".join(file.read_text() for file in CHECKOUT.glob("tools/*"))
     words = {"sh", *re.findall(r"[\w.+-]+", text)}
-    return {word: found for word in words if (found := shutil.which(word))}
+    return {word: program for word in words if (program := shutil.which(word))}

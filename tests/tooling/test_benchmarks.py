@@ -1,4 +1,4 @@
-"""What the benchmarks reckon, with runs that are made up; that they run is seen by `make bench`."""
+"""Results of the benchmarks from made-up runs; `make bench` proves that they run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def build(seconds: float, own: float = 0) -> Build:
 def test_the_disk_of_a_run_is_its_worst_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two folders of one file system are counted once; blocks have 4 KiB."""
+    """Count two folders of one file system once; blocks have 4 KiB."""
     free = iter([1000, 900, 400, 700])
 
     def statvfs(_: object) -> SimpleNamespace:
@@ -81,9 +81,9 @@ def test_the_run_of_the_edited_layer_is_not_ours() -> None:
 
 @pytest.mark.all
 def test_all_of_our_pythons_count_as_ours() -> None:
-    """Packing a layer starts another one; the engine's programs are not ours."""
+    """Count the Python that packs a layer as well, but no program of the engine."""
     words = ["-c", "import sys; print(flush=True); sys.stdin.read()"]
-    found, own = MemorySampler(), []
+    result, own = MemorySampler(), []
     with ExitStack() as stack:
         for mark in ("-m", "x", "-m"):
             pipe = subprocess.PIPE
@@ -96,16 +96,16 @@ def test_all_of_our_pythons_count_as_ours() -> None:
             child = stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe))
             assert child.stdout
             assert child.stdout.readline()
-            found.sample()
-            own.append(found.own)
+            result.sample()
+            own.append(result.own)
     # All three are of one size.
     assert own == pytest.approx([own[0], own[0], 2 * own[0]], rel=0.4)
     assert own[0] > 1
-    assert found.tree > found.own
+    assert result.tree > result.own
 
 
 def test_a_synthetic_tree_has_its_size_and_shrinks_like_an_image(tmp_path: Path) -> None:
-    """60 of 100 bytes do not shrink, and the others do."""
+    """Make 60 of 100 bytes incompressible."""
     script = f"set -euo pipefail\n{tree_script('tree', 20 * MB)}"
     subprocess.run(["/bin/bash", "-c", script], check=True, cwd=tmp_path)
     files = [path.read_bytes() for path in (tmp_path / "tree").rglob("part-*")]

@@ -53,8 +53,8 @@ def _faults(text: str) -> Iterator[int]:
 
 def test_no_text_is_in_the_encoding_of_the_locale() -> None:
     assert len(SCRIPTS) > 300
-    found = {path: list(_faults(path.read_text(encoding="utf-8"))) for path in SCRIPTS}
-    assert {str(path): lines for path, lines in found.items() if lines} == {}
+    results = {path: list(_faults(path.read_text(encoding="utf-8"))) for path in SCRIPTS}
+    assert {str(path): lines for path, lines in results.items() if lines} == {}
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_no_text_is_in_the_encoding_of_the_locale() -> None:
         ("tarfile.open(path, 'w')", False),
     ],
 )
-def test_what_counts(call: str, *, is_fault: bool) -> None:
+def test_calls_that_count(call: str, *, is_fault: bool) -> None:
     assert bool(list(_faults(call))) == is_fault

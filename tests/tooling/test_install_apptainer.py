@@ -1,4 +1,4 @@
-"""tools/install-apptainer: what it finds missing, whom it refuses, and its single decisions.
+"""tools/install-apptainer: missing programs, refused users, and its single decisions.
 
 Nothing here installs: it is run with --check, or as an ordinary user, or with nothing to do.
 """
@@ -21,14 +21,14 @@ ORDINARY_USER = NOBODY if os.geteuid() == 0 else None
 
 @pytest.fixture
 def shared_path() -> Iterator[PathWithout]:
-    """Like path_without, where an ordinary user can read it, too."""
+    """Make a path_without that an ordinary user can read, too."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield PathWithout(Path(folder) / "bin")
 
 
 def as_ordinary_user(path: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The checkout may lie where an ordinary user cannot read, so the script comes by stdin."""
+    """Pass the script by stdin: the checkout may lie where an ordinary user cannot read."""
     return subprocess.run(
         ["/bin/bash", "-s", "--", *arguments],
         input=Path(SCRIPT).resolve().read_text(),
@@ -67,7 +67,7 @@ def test_check_lists_what_is_missing(run: Run, path_without: PathWithout) -> Non
     }
     done = run(SCRIPT, "--check", env={"PATH": path_without(*gone)})
     assert done.returncode == 1
-    assert {f"install-apptainer: missing: {what}" for what in gone.values()} <= set(
+    assert {f"install-apptainer: missing: {text}" for text in gone.values()} <= set(
         done.stdout.splitlines()
     )
 

@@ -25,10 +25,10 @@ PATHS = ("/usr/lib/$HOSTTYPE-linux-gnu", "/usr/share/lmod")
 def run(
     folder: Path, *arguments: str, there: tuple[str, ...] = (), user: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Of a copy that has nothing yet, on a machine with few programs."""
+    """Run a copy that has nothing yet, on a machine with few programs."""
     tools, programs = folder / "tools", folder / "bin"
-    for place in (tools, programs):
-        place.mkdir(mode=0o755)
+    for location in (tools, programs):
+        location.mkdir(mode=0o755)
     text = (ROOT / "tools/install-test-programs").read_text()
     for path in PATHS:
         assert f"[{path}/" in text
@@ -63,11 +63,11 @@ def test_check_finds_what_is_there(tmp_path: Path) -> None:
 
 
 def test_ordinary_user_is_told_in_one_line_and_may_go_on() -> None:
-    """`make test` of somebody without root: these tests are skipped, the others run."""
+    """Skip these tests in a `make test` without root, and run the others."""
     with tempfile.TemporaryDirectory() as folder:  # not pytest's, which only we can read
         Path(folder).chmod(0o755)
         done = run(Path(folder), user=NOBODY)
     assert done.returncode == 0
-    (line,) = (one for one in done.stdout.splitlines() if "as root" in one)
+    (line,) = (item for item in done.stdout.splitlines() if "as root" in item)
     assert line.partition("): ")[2].partition(";")[0] == PACKAGES
     assert line.endswith("; tests of them are skipped")

@@ -33,7 +33,7 @@ def copy_checkout(source: Path, target: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, checkout: Path, run: Run) -> Path:
+def made_checkout(tmp_path_factory: pytest.TempPathFactory, checkout: Path, run: Run) -> Path:
     copy = copy_checkout(checkout, tmp_path_factory.mktemp("venv") / "a checkout")
     done = run(copy / "tools/make-venv", cwd=Path("/"), env=SPOILT)
     assert done.returncode == 0, done.stderr
@@ -44,18 +44,20 @@ def made(tmp_path_factory: pytest.TempPathFactory, checkout: Path, run: Run) -> 
 
 def works(run: Run, copy: Path) -> bool:
     python = copy / ".venv/bin/python"
-    found = run(python, "-c", "import sifwright; print(sifwright.__file__)", cwd=Path("/"))
+    done = run(python, "-c", "import sifwright; print(sifwright.__file__)", cwd=Path("/"))
     first_line = (copy / ".venv/bin/sifwright").read_text().split("\n")[:2]
-    return found.stdout.strip() == str(copy / "builder/sifwright/__init__.py") and str(
+    return done.stdout.strip() == str(copy / "builder/sifwright/__init__.py") and str(
         python
     ) in "".join(first_line)
 
 
 @pytest.mark.all
-def test_gives_an_editable_installation_without_second_copies(run: Run, made: Path) -> None:
-    assert works(run, made)
-    assert not list((made / ".venv").rglob("_data"))
-    assert not (made / ".venv/.sifwright-begun").exists()
+def test_gives_an_editable_installation_without_second_copies(
+    run: Run, made_checkout: Path
+) -> None:
+    assert works(run, made_checkout)
+    assert not list((made_checkout / ".venv").rglob("_data"))
+    assert not (made_checkout / ".venv/.sifwright-begun").exists()
 
 
 def test_an_environment_of_another_user_stays(run: Run, checkout: Path, tmp_path: Path) -> None:
@@ -75,20 +77,20 @@ def test_an_environment_of_another_user_stays(run: Run, checkout: Path, tmp_path
 
 
 @pytest.mark.all
-def test_second_run_does_nothing(run: Run, made: Path) -> None:
-    before = (made / ".venv/.sifwright-stamp").stat().st_mtime_ns
-    again = run("tools/make-venv", cwd=made)
+def test_second_run_does_nothing(run: Run, made_checkout: Path) -> None:
+    before = (made_checkout / ".venv/.sifwright-stamp").stat().st_mtime_ns
+    again = run("tools/make-venv", cwd=made_checkout)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
-    assert (made / ".venv/.sifwright-stamp").stat().st_mtime_ns == before
+    assert (made_checkout / ".venv/.sifwright-stamp").stat().st_mtime_ns == before
 
 
 @pytest.mark.all
-def test_changed_pyproject_installs_again(run: Run, made: Path) -> None:
-    with (made / "pyproject.toml").open("a") as pyproject:
+def test_changed_pyproject_installs_again(run: Run, made_checkout: Path) -> None:
+    with (made_checkout / "pyproject.toml").open("a") as pyproject:
         pyproject.write("# changed\n")
-    done = run("tools/make-venv", cwd=made)
+    done = run("tools/make-venv", cwd=made_checkout)
     assert done.stderr.startswith("sifwright: updating .venv (Python 3.")
-    assert works(run, made)
+    assert works(run, made_checkout)
 
 
 def is_healthy(run: Run, copy: Path) -> bool:
@@ -97,35 +99,37 @@ def is_healthy(run: Run, copy: Path) -> bool:
 
 @pytest.mark.all
 def test_copied_checkout_does_not_take_the_environment_of_the_first(
-    run: Run, made: Path, tmp_path: Path
+    run: Run, made_checkout: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(made, copy, symlinks=True)
-    assert is_healthy(run, made)
+    shutil.copytree(made_checkout, copy, symlinks=True)
+    assert is_healthy(run, made_checkout)
     assert not is_healthy(run, copy)
 
 
 @pytest.mark.all
-def test_environment_without_its_python_is_made_anew(run: Run, made: Path) -> None:
-    python = made / ".venv/bin/python"
+def test_environment_without_its_python_is_made_anew(run: Run, made_checkout: Path) -> None:
+    python = made_checkout / ".venv/bin/python"
     python.unlink()
     python.symlink_to("/nowhere/python3")
-    done = run("tools/make-venv", cwd=made)
+    done = run("tools/make-venv", cwd=made_checkout)
     assert done.stderr.startswith("sifwright: making .venv "), done.stderr
-    assert works(run, made)
+    assert works(run, made_checkout)
 
 
 @pytest.mark.all
-def test_failed_installation_shows_the_log_and_will_be_repeated(run: Run, made: Path) -> None:
-    good = (made / "pyproject.toml").read_text()
-    (made / "pyproject.toml").write_text("[broken")
-    done = run("tools/make-venv", cwd=made)
-    (made / "pyproject.toml").write_text(good)
+def test_failed_installation_shows_the_log_and_will_be_repeated(
+    run: Run, made_checkout: Path
+) -> None:
+    good = (made_checkout / "pyproject.toml").read_text()
+    (made_checkout / "pyproject.toml").write_text("[broken")
+    done = run("tools/make-venv", cwd=made_checkout)
+    (made_checkout / "pyproject.toml").write_text(good)
     assert done.returncode == 1
     assert "TOMLDecodeError" in done.stderr
     assert "sifwright: failed: " in done.stderr
-    assert not (made / ".venv/.sifwright-stamp").exists()
-    assert not is_healthy(run, made)
+    assert not (made_checkout / ".venv/.sifwright-stamp").exists()
+    assert not is_healthy(run, made_checkout)
 
 
 def fake_python(path: str, *, new_enough: bool) -> None:

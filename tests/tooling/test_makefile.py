@@ -1,4 +1,4 @@
-"""What a user types after `make sif` reaches sifwright as data, word for word."""
+"""Words that a user types after `make sif`: sifwright gets them as data, word for word."""
 
 import shutil
 from pathlib import Path
@@ -15,7 +15,7 @@ exit "${RECORDER_STATUS:-0}"
 
 @pytest.fixture
 def copy(tmp_path: Path, checkout: Path) -> Path:
-    """A checkout whose sifwright records its arguments, and whose set-up is done."""
+    """Make a checkout whose sifwright records its arguments, and whose set-up is done."""
     copy = tmp_path / "a checkout"
     shutil.copytree(checkout / "tools", copy / "tools")
     shutil.copy(checkout / "Makefile", copy)
@@ -127,7 +127,7 @@ def test_choices_reach_the_command(run: Run, copy: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["requirements", "lock"])
-def test_what_extends_an_image(run: Run, copy: Path, option: str) -> None:
+def test_the_file_that_extends_an_image(run: Run, copy: Path, option: str) -> None:
     assert run("make", "extend", f"{option.upper()}=a b", cwd=copy).returncode == 0
     assert arguments(copy) == ["extend", "local", "", f"--{option}=a b"]
 
@@ -182,7 +182,7 @@ def test_a_job_script_is_asked_for_word_by_word(run: Run, copy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         ((), 'SCRIPT is empty: make jobscript SCRIPT="train.py --epochs 3"'),
         (("SCRIPT= ",), "SCRIPT is empty"),
@@ -191,11 +191,11 @@ def test_a_job_script_is_asked_for_word_by_word(run: Run, copy: Path) -> None:
     ],
 )
 def test_a_job_script_that_cannot_be_asked_for(
-    run: Run, copy: Path, asked: tuple[str, ...], said: str
+    run: Run, copy: Path, asked: tuple[str, ...], message: str
 ) -> None:
     done = run("make", "jobscript", *asked, cwd=copy)
     assert done.returncode == 2
-    assert f"sifwright: {said}" in done.stderr
+    assert f"sifwright: {message}" in done.stderr
     assert not (copy / ".venv/bin/argv").exists()
 
 
@@ -207,9 +207,9 @@ def test_hostile_jobs_run_nothing(run: Run, copy: Path, name: str) -> None:
         words = [f"{key}={value}" for key, value in asked.items()]
         done = run("make", "jobscript", *words, cwd=copy)
         assert done.returncode == 0, done.stderr
-        found = arguments(copy)
+        result = arguments(copy)
         expected = [text] if name == "NODES" else text.replace("\\", "").split()
-        assert [word for word in found if word in expected] == expected
+        assert [word for word in result if word in expected] == expected
     assert everything_in(copy) == before
 
 

@@ -1,4 +1,4 @@
-"""What holds for every file that is, or is about to be, in the repository."""
+"""Rules for every file that is, or is about to be, in the repository."""
 
 import os
 import re
@@ -24,7 +24,7 @@ DISTRIBUTIONS = (".debian.org", ".ubuntu.com")
 
 @pytest.fixture(scope="module")
 def contents(checkout: Path) -> dict[str, bytes]:
-    """Tracked files and those that a `git add .` would track."""
+    """Return tracked files and those that a `git add .` would track."""
     if not (checkout / ".git").exists():
         pytest.skip("not a git checkout")
     git = ["git", "-c", "safe.directory=*", "ls-files", "-z", "-co", "--exclude-standard"]
@@ -61,7 +61,7 @@ def npm_sources() -> Iterator[str]:
 
 
 def registries() -> set[str]:
-    """Hosts, or folders, where this machine gets packages from."""
+    """Return hosts, or folders, where this machine gets packages from."""
     return hosts(*apt_sources(), *pip_sources(), *npm_sources())
 
 
@@ -73,8 +73,8 @@ def hosts(*sources: str) -> set[str]:
 
 @pytest.mark.all
 def test_no_file_names_a_package_registry(contents: dict[str, bytes]) -> None:
-    found = {name: holding(contents, rf"(?<![\w.-]){re.escape(name)}") for name in registries()}
-    assert not {name: files for name, files in found.items() if files}
+    results = {name: holding(contents, rf"(?<![\w.-]){re.escape(name)}") for name in registries()}
+    assert not {name: files for name, files in results.items() if files}
 
 
 def test_no_file_holds_the_path_of_this_checkout(
@@ -86,7 +86,7 @@ def test_no_file_holds_the_path_of_this_checkout(
 def test_pytest_collects_every_file_of_tests(
     contents: dict[str, bytes], pytestconfig: pytest.Config
 ) -> None:
-    """Its default `norecursedirs` leaves out folders called build, dist and venv."""
+    """Collect folders called build, dist and venv, which pytest leaves out by default."""
     skipped, collected = (pytestconfig.getini(key) for key in ("norecursedirs", "python_files"))
     tests = [Path(name) for name in holding(contents, r"^def test_") if name.startswith("tests/")]
     assert len(tests) > 100
@@ -159,12 +159,12 @@ def test_wheel_carries_definitions_and_executable_run_scripts(
 
 
 def test_pip_configuration_is_read_for_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check above would find nothing, silently, if it read no registry."""
+    """Read a registry, or the check above would find nothing without a word."""
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://packages.invalid/simple")
     assert {"packages.invalid", PyPI.netloc} <= hosts(*pip_sources())
 
 
 def test_json_of_files_is_read_in_one_way(contents: dict[str, bytes]) -> None:
-    """`small_file` waits for no pipe, and has limits of size and depth."""
-    found = holding(contents, r"json\.loads?\(.*\.read_(text|bytes)\(")
-    assert [name for name in found if name.startswith("builder/")] == []
+    """Use `small_file`, which waits for no pipe, and has limits of size and depth."""
+    result = holding(contents, r"json\.loads?\(.*\.read_(text|bytes)\(")
+    assert [name for name in result if name.startswith("builder/")] == []

@@ -1,4 +1,4 @@
-"""Which folder of the package may import which."""
+"""Imports between the folders of the package."""
 
 import ast
 import functools
@@ -34,7 +34,7 @@ EFFECTS = {"subprocess", "requests", "urllib3", "docker", "socket", "shutil", "t
 
 @functools.cache
 def imported(file: Path) -> set[str]:
-    """The modules that a file imports anywhere, for type checkers included."""
+    """Return the modules that a file imports anywhere, for type checkers included."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom):
@@ -65,7 +65,7 @@ def test_a_pure_room_has_no_effects(room: str) -> None:
 
 
 def test_the_order_has_no_circle() -> None:
-    """Each room is named after all rooms that it may import."""
+    """Name each room after all rooms that it may import."""
     below: set[str] = set()
     for room, allowed in ALLOWED.items():
         assert allowed <= below, f"{room} stands before {sorted(allowed - below)}"
@@ -82,7 +82,7 @@ def modules() -> dict[str, Path]:
 
 
 def imported_modules(name: str) -> set[str]:
-    """Our modules that a module imports: in functions and for type checkers, too."""
+    """Return our modules that a module imports: in functions and for type checkers, too."""
     names = imported(modules()[name])
     own = {target if target in modules() else target.rpartition(".")[0] for target in names}
     return (own & modules().keys()) - {name}
@@ -102,17 +102,17 @@ def imports_between_branches() -> Iterator[tuple[Path, str, str]]:
         for target in imported_modules(name):
             ends = [file.parent, modules()[target].parent]
             folder = Path(os.path.commonpath(ends))
-            one, other = (next(iter(end.relative_to(folder).parts), "its files") for end in ends)
-            if one != other:
-                yield folder, one, other
+            first, other = (next(iter(end.relative_to(folder).parts), "its files") for end in ends)
+            if first != other:
+                yield folder, first, other
 
 
 def test_no_folders_import_each_other_in_a_circle() -> None:
     graphs: dict[Path, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for folder, one, other in imports_between_branches():
+    for folder, pair, other in imports_between_branches():
         # Of the package itself: errors.py is below all rooms, __main__.py above them.
-        if folder != PACKAGE or "its files" not in {one, other}:
-            graphs[folder][one].add(other)
+        if folder != PACKAGE or "its files" not in {pair, other}:
+            graphs[folder][pair].add(other)
     assert {
         PACKAGE,
         PACKAGE / "make_image",
@@ -128,8 +128,8 @@ def test_no_folders_import_each_other_in_a_circle() -> None:
 
 def test_no_folder_of_a_build_imports_the_files_that_lead_through_it() -> None:
     above = {
-        one
-        for folder, one, other in imports_between_branches()
+        pair
+        for folder, pair, other in imports_between_branches()
         if other == "its files"
         if folder == PACKAGE / "make_image"
     }

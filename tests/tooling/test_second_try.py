@@ -42,9 +42,9 @@ def test_only_what_passes_is_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     stats = {"failed": [report(name) for name in names], "error": [report(names[0])]}
     assert not second_try.run_again(stats)
     assert sorted(tried) == sorted(names[:2])
-    assert [one.nodeid for one in stats["failed"]] == list(names[1:])
-    said = list(second_try.summary(stats))
-    assert said == [f"passed at the second try: {names[0]}", *["assert 1 == 2"] * 2]
+    assert [item.nodeid for item in stats["failed"]] == list(names[1:])
+    message = list(second_try.summary(stats))
+    assert message == [f"passed at the second try: {names[0]}", *["assert 1 == 2"] * 2]
 
 
 def test_all_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ def test_a_broken_checkout_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -
     assert len(stats["failed"]) == 30
 
 
-def test_what_is_left_out_is_one_line() -> None:
+def test_skipped_tests_are_one_line() -> None:
     reasons = ("no Docker", "no root", "no Docker")
     skipped = [report("a", "skipped", ("a.py", 1, f"Skipped: {reason}")) for reason in reasons]
     assert list(left_out(skipped)) == ["left out 3 tests: 2: no Docker; 1: no root"]

@@ -41,19 +41,19 @@ def main() -> None:
 
 
 def _everything(project: Path) -> list[str]:
-    """All that can be asked of a project, and all answers."""
+    """Return all questions that a project raises, with all answers."""
     try:
-        found = load.load_catalog(project / "defs", project)
+        catalog = load.load_catalog(project / "defs", project)
     except SifwrightError as error:
         return [str(error)]
     asked = [(site, image, "tool.count=1") for site in NAMES for image in NAMES]
     asked += [("here", "", setting) for setting in SETTINGS]
-    return [_answer(found, site, image, setting) for site, image, setting in asked]
+    return [_answer(catalog, site, image, setting) for site, image, setting in asked]
 
 
-def _answer(found: Catalog, site: str, image: str, setting: str) -> str:
+def _answer(catalog: Catalog, site: str, image: str, setting: str) -> str:
     try:
-        return definition(resolve(found, site, image, [setting]), MACHINE)
+        return definition(resolve(catalog, site, image, [setting]), MACHINE)
     except SifwrightError as error:
         return str(error)
 

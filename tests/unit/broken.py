@@ -14,7 +14,7 @@ SCRIPT = "#!/bin/bash\nset -euo pipefail\n"
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is changed in the good project, and the command that meets it."""
+    """A change to the good project, and the command that meets it."""
 
     changes: tuple[Change, ...] = ()
     command: tuple[str, ...] = PLAN

@@ -43,22 +43,22 @@ def build(
     store = Store(root=cache_folder.root())
     inputs = Inputs.recorded(base_image_of(plan), folder)
     cached = CachedSteps.of(plan.site, replace(inputs, digest=digest or inputs.digest), store)
-    found: list[CacheEntry] = []
+    results: list[CacheEntry] = []
     for number, step in enumerate(plan.steps, start=1):
-        key = cached.key(step, found)
+        key = cached.key(step, results)
         facts = {
             "layer": step.layer.name,
             "step": step.id,
             "site": plan.site.name,
             "image": plan.image.name,
             "inputs": step_keys.step_inputs(step, cached.build_environment),
-            "used": [asdict(one) for one in used] if number == len(plan.steps) else [],
+            "used": [asdict(used_step) for used_step in used] if number == len(plan.steps) else [],
             "unpacked": {"entries": ENTRIES * number, "bytes": UNPACKED * number},
             "capabilities": step.layer.name in capable,
             "seconds": SECONDS * number,
         }
-        with store.folder() as made:
-            (made / LISTING).write_bytes(b"")
-            (made / SQUASHFS).write_bytes(key.encode().ljust(PACKED * number))
-            found.append(store.put(key, made, facts))
-    return found
+        with store.folder() as staging:
+            (staging / LISTING).write_bytes(b"")
+            (staging / SQUASHFS).write_bytes(key.encode().ljust(PACKED * number))
+            results.append(store.put(key, staging, facts))
+    return results

@@ -37,16 +37,16 @@ class Cli(Protocol):
 
 
 def program(name: str) -> str:
-    """Where a program is; the test is skipped on a machine that has none."""
-    found = shutil.which(name)
-    if found is None:
+    """Return the path of a program; skip the test on a machine without it."""
+    path = shutil.which(name)
+    if path is None:
         pytest.skip(f"{name} is not installed")
-    return found
+    return path
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The step cache, made as by a build."""
+    """Return the step cache, made as by a build."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     cache_folder.make(cache_folder.root())
     return cache_folder.root()
@@ -56,14 +56,14 @@ SHELLS = ("dash", "bash")
 
 
 class Shells:
-    """Runs scripts in real shells, in a folder that must stay empty."""
+    """Real shells that run scripts, in a folder that must stay empty."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir()
 
     def environments(self, script: str, **before: str) -> Iterator[dict[str, bytes]]:
-        """What each shell's environment is at the end of the script."""
+        """Return the environment of each shell at the end of the script."""
         for name in SHELLS:
             output = self.run(name, f"{script}\nenv -0\n", **before)
             pairs = (item.partition(b"=") for item in output.split(b"\0") if item)
@@ -96,7 +96,7 @@ def real() -> Catalog:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the small project, to change as a test needs."""
+    """Copy the small project, to change as a test needs."""
     return shutil.copytree(GOOD, tmp_path / "project", symlinks=True)
 
 
@@ -109,14 +109,14 @@ def step(tmp_path: Path) -> Step:
 
 @pytest.fixture
 def mirrors_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MirrorsFile:
-    made = MirrorsFile(folder=tmp_path)
-    monkeypatch.setenv(mirrors.VARIABLE, str(made.path))
-    return made
+    result = MirrorsFile(folder=tmp_path)
+    monkeypatch.setenv(mirrors.VARIABLE, str(result.path))
+    return result
 
 
 @pytest.fixture
 def real_project(tmp_path: Path) -> Path:
-    """A copy of what `defs` and `runscripts` of the checkout hold."""
+    """Copy `defs` and `runscripts` of the checkout."""
     for name in ("defs", "runscripts"):
         shutil.copytree(CHECKOUT / name, tmp_path / "real" / name)
     return tmp_path / "real"
@@ -145,12 +145,12 @@ def run_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture(scope="session")
 def clean_environment() -> dict[str, str]:
-    """The environment for subprocesses: nothing that decides about colours or widths."""
+    """Return the environment for subprocesses, without variables for colours and widths."""
     decided = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONHASHSEED")
     return {name: value for name, value in os.environ.items() if name not in decided}
 
 
 @pytest.fixture(params=spread(["a tenth", "all"], ["a tenth"]))
 def portion(request: pytest.FixtureRequest) -> float:
-    """How many of the values of a test are tried: all of them at night."""
+    """Return the share of a test's values to try: all of them at night."""
     return 0.1 if request.param == "a tenth" else 1.0

@@ -40,13 +40,13 @@ class Step:
         machine, home = self.folder / "build" / "machine", self.folder / "build" / "tmp"
         for folder in (machine, home, self.folder / "work"):
             folder.mkdir(parents=True, exist_ok=True)
-        found = [mirrors.MirrorRule(kind="git", source=old, target=new) for old, new in rules]
+        results = [mirrors.MirrorRule(kind="git", source=old, target=new) for old, new in rules]
         logins = Logins()
         (machine / "mirrors").write_text("".join(_table(rules, logins)))
         settings = {name: logins.without(value) for name, value in (pip or {}).items()}
         (machine / "netrc").write_text(logins.text())
         (machine / "pins").write_text(record)
-        (home / ".gitconfig").write_text(_git_settings(stall_seconds) + _git_rules(found))
+        (home / ".gitconfig").write_text(_git_settings(stall_seconds) + _git_rules(results))
         env = {
             "PATH": f"{PROGRAMS}:/usr/bin:/bin",
             "HOME": str(home),
@@ -72,7 +72,7 @@ class Step:
 
 
 def _git_settings(stall_seconds: int) -> str:
-    """What templates/step.sh gives git."""
+    """Return the settings that templates/step.sh gives git."""
     match = re.search(r"<<'GIT'.*?\n(.*?)^GIT$", STEP, re.DOTALL | re.MULTILINE)
     assert match
     return match[1].replace("lowSpeedTime = 60", f"lowSpeedTime = {stall_seconds}")

@@ -40,7 +40,7 @@ def take_inodes(folder: Path, spare: int) -> None:
 
 
 def try_to_add(store: Store) -> bool:
-    """Whether there was room; if not, the cause is named and nothing has changed."""
+    """Return whether there was room; if not, the cause is named and nothing has changed."""
     try:
         add(store, NEW)
     except (MachineError, OSError) as error:

@@ -47,8 +47,8 @@ def _mutant(data: bytes, rng: random.Random) -> bytes:
 
 
 def _flip(data: bytes, rng: random.Random) -> bytes:
-    place = rng.randrange(len(data))
-    return data[:place] + rng.randbytes(1) + data[place + 1 :]
+    index = rng.randrange(len(data))
+    return data[:index] + rng.randbytes(1) + data[index + 1 :]
 
 
 def _truncate(data: bytes, rng: random.Random) -> bytes:
@@ -56,8 +56,8 @@ def _truncate(data: bytes, rng: random.Random) -> bytes:
 
 
 def _insert(data: bytes, rng: random.Random) -> bytes:
-    place = rng.randrange(len(data))
-    return data[:place] + rng.choice(NASTY).encode() + data[place:]
+    index = rng.randrange(len(data))
+    return data[:index] + rng.choice(NASTY).encode() + data[index:]
 
 
 def _of_lines(change: Callable[[list[bytes], int, random.Random], None]) -> "Mutation":
@@ -69,35 +69,35 @@ def _of_lines(change: Callable[[list[bytes], int, random.Random], None]) -> "Mut
     return mutation
 
 
-def _double(lines: list[bytes], place: int, rng: random.Random) -> None:
-    lines[place:place] = [lines[place]] * rng.choice([1, 1, 5, 200])
+def _double(lines: list[bytes], index: int, rng: random.Random) -> None:
+    lines[index:index] = [lines[index]] * rng.choice([1, 1, 5, 200])
 
 
-def _delete(lines: list[bytes], place: int, rng: random.Random) -> None:
-    del lines[place : place + rng.randint(1, 3)]
+def _delete(lines: list[bytes], index: int, rng: random.Random) -> None:
+    del lines[index : index + rng.randint(1, 3)]
 
 
-def _indent(lines: list[bytes], place: int, rng: random.Random) -> None:
-    lines[place] = b" " * rng.randint(1, 4) + lines[place]
+def _indent(lines: list[bytes], index: int, rng: random.Random) -> None:
+    lines[index] = b" " * rng.randint(1, 4) + lines[index]
 
 
-def _dedent(lines: list[bytes], place: int, rng: random.Random) -> None:
-    lines[place] = lines[place][rng.randint(1, 4) :]
+def _dedent(lines: list[bytes], index: int, rng: random.Random) -> None:
+    lines[index] = lines[index][rng.randint(1, 4) :]
 
 
-def _value(lines: list[bytes], place: int, rng: random.Random) -> None:
-    key, _, _ = lines[place].partition(b":")
-    lines[place] = key + b": " + rng.choice(NASTY).encode()
+def _value(lines: list[bytes], index: int, rng: random.Random) -> None:
+    key, _, _ = lines[index].partition(b":")
+    lines[index] = key + b": " + rng.choice(NASTY).encode()
 
 
-def _key(lines: list[bytes], place: int, rng: random.Random) -> None:
-    _, colon, value = lines[place].partition(b":")
-    lines[place] = rng.choice(NASTY).encode() + colon + value
+def _key(lines: list[bytes], index: int, rng: random.Random) -> None:
+    _, colon, value = lines[index].partition(b":")
+    lines[index] = rng.choice(NASTY).encode() + colon + value
 
 
-def _swap(lines: list[bytes], place: int, rng: random.Random) -> None:
+def _swap(lines: list[bytes], index: int, rng: random.Random) -> None:
     other = rng.randrange(len(lines))
-    lines[place], lines[other] = lines[other], lines[place]
+    lines[index], lines[other] = lines[other], lines[index]
 
 
 Mutation = Callable[[bytes, random.Random], bytes]

@@ -65,7 +65,7 @@ UNPRINTABLE = [
 
 
 def texts(seed: int, count: int, *, share: float = 0.2) -> list[str]:
-    """That many texts; about that `share` of them holds something that must be refused."""
+    """Return so many texts; about that `share` of them holds something that must be refused."""
     rng = random.Random(seed)  # noqa: S311  # repeatable, not secret
     return [_text(rng, share) for _ in range(count)]
 
@@ -80,7 +80,7 @@ def _text(rng: random.Random, share: float) -> str:
 
 
 def contents(seed: int, count: int) -> list[bytes]:
-    """Bytes of files: lines of such texts with and without a last line end, and plain noise."""
+    """Return bytes of files: lines of such texts with and without a last line end, and noise."""
     rng = random.Random(seed)  # noqa: S311  # repeatable, not secret
     return [_content(rng) for _ in range(count)]
 

@@ -63,7 +63,7 @@ def _member(name: str, data: bytes = b"", *, link: str = "", **facts: object) ->
 
 
 def _long(name: bytes, rest: bytes) -> bytes:
-    """A member whose name stands in a header of its own, so that no checksum covers it."""
+    """Make a member whose name is in a header of its own, so that no checksum covers it."""
     return _member("././@LongLink", name + b"\0", type=tarfile.GNUTYPE_LONGNAME) + rest
 
 
@@ -100,7 +100,7 @@ def _links_with_parents() -> Iterator[bytes]:
 
 
 def _links_in_a_maze() -> Iterator[bytes]:
-    """Each link is 40 links long, and each of these goes up and down a thousand times."""
+    """Make links that are 40 links long, each of which goes up and down a thousand times."""
     for number in range(39):
         yield _member(f"l{number}", link="d/../" * 800 + f"l{number + 1}")
     for number in range(20_000):
@@ -153,13 +153,13 @@ def _with_script(text: str) -> bytes:
 
 
 def _doubling_variables() -> bytes:
-    """Each is as long as one may be: 50,000 of them."""
+    """Make 50,000 variables, each as long as one may be."""
     first = "A=" + "x" * 32_000
     return _with_script("\n".join([first, *(f"A{number}=$A$A" for number in range(50_000))]))
 
 
 def _folder_of_zeros() -> bytes:
-    """The directory has 4 GiB by its inode; in the file that is 8 KiB of zeros, many times."""
+    """Make a directory of 4 GiB by its inode; the file has 8 KiB of zeros, many times."""
     block = zstd.compress(bytes(8192))
     table = struct.pack("<H", len(block)) + block
     # A directory (long form): the common part, links, size, block, parent, index, offset, xattrs.

@@ -18,7 +18,7 @@ SCRIPT = ("--", "train.py")
 
 
 def _facts(old: str, new: str) -> Case:
-    """A site that is good but for that."""
+    """Return a site that is good except for these facts."""
     return case(write(SITE, GPU_SITE), replace(SITE, old, new))
 
 

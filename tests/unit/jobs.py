@@ -24,7 +24,7 @@ MODULE = '() { printf \'%s\\n\' "module $*" >>"$RECORD/modules"; }'
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """What came of a job script; `argv` and `env` are those of its last program."""
+    """The result of a job script; `argv` and `env` are those of its last program."""
 
     code: int
     out: str
@@ -40,8 +40,8 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.record, self.empty, self.bin = (folder / name for name in ("record", "empty", "bin"))
         self.nasty, self.venv = folder / "it's $(here) *", folder / "venv"
-        for made in (self.record, self.empty, self.bin, self.nasty, self.venv / "bin"):
-            made.mkdir(parents=True)
+        for path in (self.record, self.empty, self.bin, self.nasty, self.venv / "bin"):
+            path.mkdir(parents=True)
         self.sif = self.nasty / "image.sif"
         self.sif.touch()
         (self.nasty / "conda-python-distributed").touch()
@@ -53,12 +53,12 @@ class Bench:
             (self.bin / name).chmod(0o755)
 
     def render(self, site: Site, *arguments: str, **asked: object) -> str:
-        """The script of a job that is asked for with these values of `JobRequest`."""
+        """Render the script of a job with these values of `JobRequest`."""
         values = {"nodes": 2, "arguments": arguments or ("train.py",)} | self.places()
         return render_jobscript(decide_job(site, JobRequest(**(values | asked))))  # type: ignore[arg-type]
 
     def places(self) -> dict[str, object]:
-        """Where a job finds its image and its run scripts: folders that need quoting."""
+        """Make the folders of a job's image and run scripts, whose names need quoting."""
         return {"built_sif": str(self.sif), "run_scripts": str(self.nasty)}
 
     def run(self, text: str, *, launcher: str = "srun", **env: str) -> Ran:
@@ -91,9 +91,9 @@ class Bench:
 
     def _strings(self, name: str) -> list[str]:
         path = self.record / name
-        found = os.fsdecode(path.read_bytes()).split("\0")[:-1] if path.exists() else []
+        result = os.fsdecode(path.read_bytes()).split("\0")[:-1] if path.exists() else []
         path.unlink(missing_ok=True)
-        return found
+        return result
 
     def _pairs(self, name: str) -> Iterator[tuple[str, str]]:
         for item in self._strings(name):
@@ -108,13 +108,13 @@ class Bench:
 
 
 def script_arguments(argv: list[str]) -> list[str]:
-    """What follows the run script on a command line."""
+    """Return the words after the run script on a command line."""
     last = next(n for n, word in enumerate(argv) if word.endswith("conda-python-distributed"))
     return argv[last + 1 :]
 
 
 def directives(text: str) -> Mapping[str, str]:
-    """Long options of the script's #SBATCH lines."""
+    """Return long options of the script's #SBATCH lines."""
     lines = [line for line in text.splitlines() if line.startswith("#SBATCH --")]
     pairs = (line.removeprefix("#SBATCH --").partition("=") for line in lines)
     return {key: value for key, _, value in pairs}

@@ -46,7 +46,7 @@ def site(
     several: dict[str, str] | None = None,
     **facts: Any,
 ) -> Change:
-    """A good site with Slingshot, but for what is given; a variable that is None is left out."""
+    """Return a good site with Slingshot and these values; a variable that is None is left out."""
     groups = {
         "always": {k: v for k, v in (GOOD_ENVIRONMENT | (always or {})).items() if v is not None},
         "one-node": one_node or {},
@@ -83,7 +83,7 @@ _GPU: dict[str, str | None] = {"MPICH_GPU_SUPPORT_ENABLED": "1"}
 
 
 def _host(always: dict[str, str | None], **host: Any) -> dict[str, Any]:
-    """An MPI of the site that containers can have."""
+    """Return an MPI of the site that containers can have."""
     host = {"source": "us", "library-path": ["/opt/mpi/lib"], **host}
     return {"name": "cray-mpich", "environment": always, "host": host}
 

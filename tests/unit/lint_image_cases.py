@@ -28,14 +28,14 @@ def _toolkit(name: str, version: str) -> tuple[Change, ...]:
 
 
 def _stack(layer: str, **facts: str) -> tuple[Change, ...]:
-    """An image with a network plugin and those facts."""
+    """Return an image with a network plugin and those facts."""
     given = ", ".join(f'{name}: {{text: "{value}"}}' for name, value in facts.items())
     header = f"provides: [net-plugin]\nfacts: {{{given}}}\n"
     return (*_layer(layer, header), layers("base", layer))
 
 
 def _fabric(version: str, provides: str = "net-plugin") -> tuple[Change, ...]:
-    """An image with a plugin over a libfabric of this version."""
+    """Return an image with a plugin over a libfabric of this version."""
     facts = f'facts: {{libfabric: {{text: "{version}"}}}}\n'
     table = "libfabric: {'1.18.0': {symbols: '1.6'}, '1.22.0': {symbols: '1.7'}}\n"
     plugin = _layer("plugin", f"provides: [{provides}]\n")
@@ -49,7 +49,7 @@ def _ubuntu(image: str) -> tuple[Change, ...]:
 
 
 def _both(changes: tuple[Change, ...], bad: Change, good: Change, where: str = "") -> Broken:
-    """The same image at two sites."""
+    """Return the same image at two sites."""
     return Broken(
         bad=(*changes, bad), good=(*changes, good), where=where or "defs/sites/here.yaml:"
     )

@@ -26,7 +26,7 @@ def write_sif(path: Path, data: bytes, processor: str = "amd64") -> str:
 
 @cache
 def squashfs_of(*files: LayerFile, compression: str = "zstd") -> bytes:
-    """The squashfs of these files."""
+    """Pack the squashfs of these files."""
     with tempfile.TemporaryDirectory() as folder:
         how = PackOptions(compression=compression, log=Path(folder, "log"))
         return pack_files(files, {}, Path(folder, "new"), how).read_bytes()

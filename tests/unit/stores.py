@@ -38,7 +38,7 @@ def key_of(name: object) -> str:
 
 
 def contents(key: str) -> dict[str, bytes]:
-    """What a step with that key makes, each time it is run."""
+    """Return the result of a step with this key, each time it is run."""
     seed = key.encode()
     return {PACKED: seed * 40, LISTING: b"listing of " + seed}
 
@@ -54,19 +54,19 @@ def fill(folder: Path, key: str) -> None:
 
 
 def add(store: Store, key: str, **facts: object) -> CacheEntry:
-    with store.folder() as made:
-        fill(made, key)
-        return store.put(key, made, {**FACTS, **facts})
+    with store.folder() as folder:
+        fill(folder, key)
+        return store.put(key, folder, {**FACTS, **facts})
 
 
 def obtain(store: Store, key: str, make: Callable[[Path], None]) -> CacheEntry:
-    """What a build does for each step."""
+    """Obtain an entry as a build does for each step."""
     while (entry := store.get(key)) is None:
         with claims.claim(store, key, on_wait=lambda _: None) as ours:
             if ours:
-                with store.folder() as made:
-                    make(made)
-                    entry = store.put(key, made, FACTS)
+                with store.folder() as folder:
+                    make(folder)
+                    entry = store.put(key, folder, FACTS)
     return entry
 
 
@@ -88,14 +88,14 @@ def is_right(entry: CacheEntry) -> bool:
 
 
 def leftovers(root: Path) -> list[str]:
-    """Everything that is no entry."""
+    """Return all files that are no entry."""
     entries = [path.name for path in (root / "entries").iterdir() if path.name.startswith(".")]
     others = [path.name for name in ("claims", "leases") for path in (root / name).iterdir()]
     return entries + others
 
 
 def count_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses, from now on, of this process's threads that wait for a claim."""
+    """Count the pauses, from now on, of this process's threads that wait for a claim."""
     pauses: list[float] = []
 
     def pause(seconds: float) -> None:
@@ -113,7 +113,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 
 @contextmanager
 def running(target: Callable[..., None], *arguments: object) -> Iterator[ForkServerProcess]:
-    """A process that is killed at the end, if it still runs."""
+    """Start a process that is killed at the end, if it still runs."""
     process = _CONTEXT.Process(target=target, args=arguments)
     process.start()
     try:
@@ -167,7 +167,7 @@ def killed_at_line(root: Path, key: str, line: int) -> None:
 
 
 def count_lines(root: Path, key: str, result: Path) -> None:
-    """How many lines of the store it takes to obtain an entry, and which of them are of `put`."""
+    """Count the lines of the store that obtain an entry, and tell which of them are of `put`."""
     seen = _trace(-1)
     obtain(Store(root=root), key, partial(fill, key=key))
     sys.settrace(None)

@@ -60,19 +60,19 @@ class Upstream:
         return self._cli(*self._command, *words)
 
     def entries(self, *words: str) -> list[dict[str, str]]:
-        found: list[dict[str, str]] = json.loads(self.pins(*words, "--json").out)
-        return found
+        document: list[dict[str, str]] = json.loads(self.pins(*words, "--json").out)
+        return document
 
     def written(self) -> dict[str, dict[str, dict[str, dict[str, str]]]]:
-        found: dict[str, dict[str, dict[str, dict[str, str]]]] = yaml.safe_load(
+        document: dict[str, dict[str, dict[str, dict[str, str]]]] = yaml.safe_load(
             self.path.read_text()
         )
-        return found
+        return document
 
 
 @contextmanager
 def served(project: Path, folder: Path, cli: Cli) -> Iterator[Upstream]:
-    """The project, while its archives are served; the mirrors file that leads there is written."""
+    """Serve the project's archives, and write the mirrors file that leads there."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         body = ARCHIVES.get(handler.path)
@@ -83,6 +83,6 @@ def served(project: Path, folder: Path, cli: Cli) -> Iterator[Upstream]:
             "git": {"https://git.example/": f"{folder}/git/"},
             "archives": {"https://files.example/": url},
         }
-        made = Upstream(project, folder / "git", cli)
+        upstream = Upstream(project, folder / "git", cli)
         (folder / "mirrors.yaml").write_text(json.dumps(rules))
-        yield made
+        yield upstream

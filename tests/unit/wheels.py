@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def make_wheel(name: str, version: str = "1.0", requires: tuple[str, ...] = ()) -> bytes:
-    """A wheel of one module, which says its version."""
+    """Make a wheel of one module, which names its version."""
     info = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": f"version = {version!r}\n",
@@ -35,7 +35,11 @@ def make_wheel(name: str, version: str = "1.0", requires: tuple[str, ...] = ()) 
 
 
 def metadata(name: str, version: str, requires: tuple[str, ...]) -> str:
-    lines = [f"Name: {name}", f"Version: {version}", *(f"Requires-Dist: {one}" for one in requires)]
+    lines = [
+        f"Name: {name}",
+        f"Version: {version}",
+        *(f"Requires-Dist: {requirement}" for requirement in requires),
+    ]
     return "\n".join(["Metadata-Version: 2.1", *lines, ""])
 
 

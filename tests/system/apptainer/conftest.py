@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def tiny_base(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SIF of a few programs of this machine: no network, and built on in a second."""
+    """Build a SIF of this machine's programs, without a network; builds on it take a second."""
     folder = tmp_path_factory.mktemp("tiny")
     root = make_root(folder / "root")
-    made = run([engine, "build", folder / "tiny.sif", root])
-    assert made.returncode == 0, made.stderr
+    done = run([engine, "build", folder / "tiny.sif", root])
+    assert done.returncode == 0, done.stderr
     return folder / "tiny.sif"
 
 
 @pytest.fixture
 def toy(tiny_base: Path, tmp_path: Path) -> Toy:
-    """A toy on the tiny base, with the step cache of the checkout."""
+    """Make a toy on the tiny base, with the step cache of the checkout."""
     return make_toy(tmp_path / "project", tiny_base)
 
 
 @pytest.fixture
 def tiny(tiny_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
-    """A toy on the tiny base, with a step cache of its own in `tmp_path`/cache."""
+    """Make a toy on the tiny base, with a step cache of its own in `tmp_path`/cache."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     return make_toy(tmp_path / "project", tiny_base)

@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 
 def _spoilt(data: bytes, start: int, chance: random.Random) -> bytes:
-    """A copy with other bits where a squashfs has its tables, or one that is cut off."""
+    """Copy a file, with other bits in the tables of a squashfs, or with its end cut off."""
     if chance.random() < 0.2:
         return data[: chance.randrange(len(data))]
     copy = bytearray(data)
@@ -42,16 +42,16 @@ def _status(words: list[str]) -> str:
 def _look(good: Path, count: int) -> Counter[str]:
     chance = random.Random(3)  # noqa: S311  # repeatable, not secret
     data, start = good.read_bytes(), sif_file.partitions(good)[0].offset
-    bad, found = good.with_name("bad.sif"), Counter[str]()
+    bad, result = good.with_name("bad.sif"), Counter[str]()
     for _ in range(count):
         bad.write_bytes(_spoilt(data, start, chance))
-        found[_status(["inspect", str(bad), "--json"])] += 1
-        found[_status(["diff", str(bad), str(good)])] += 1
+        result[_status(["inspect", str(bad), "--json"])] += 1
+        result[_status(["diff", str(bad), str(good)])] += 1
         if not Path("/dev/stdout").is_symlink():
-            found["/dev/stdout is gone"] += 1
+            result["/dev/stdout is gone"] += 1
             Path("/dev/stdout").unlink(missing_ok=True)
             Path("/dev/stdout").symlink_to("/proc/self/fd/1")
-    return found
+    return result
 
 
 print(json.dumps(_look(Path(sys.argv[1]), int(sys.argv[2]))))  # noqa: T201

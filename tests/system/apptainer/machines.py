@@ -42,7 +42,7 @@ exec "$@"
 
 
 def old_unshare(folder: Path) -> Path:
-    """A folder for PATH with an unshare of util-linux 2.37."""
+    """Make a folder for PATH with an unshare of util-linux 2.37."""
     folder.mkdir()
     program = folder / "unshare"
     program.write_text(_OLD)

@@ -26,7 +26,7 @@ BEFORE_PUBLIC = "302a300506032b6570032100"
 
 
 def keys(folder: Path) -> tuple[Path, Path]:
-    """A private and a public key as PEM files."""
+    """Make a private and a public key as PEM files."""
     texts = {"PRIVATE": BEFORE_SEED + SEED, "PUBLIC": BEFORE_PUBLIC + PUBLIC}
     for kind, text in texts.items():
         body = base64.b64encode(bytes.fromhex(text)).decode()
@@ -36,7 +36,7 @@ def keys(folder: Path) -> tuple[Path, Path]:
 
 
 def system(folder: Path) -> Partition:
-    """The smallest system with a shell: programs of this machine and the libraries they need."""
+    """Make the smallest system with a shell: programs of this machine and their libraries."""
     tree = folder / "system"
     for name in FOLDERS:
         (tree / name).mkdir(parents=True)
@@ -54,7 +54,7 @@ def system(folder: Path) -> Partition:
 
 
 def layer(folder: Path, files: dict[str, str], *, removed: tuple[str, ...] = ()) -> Partition:
-    """A layer with these files, that hides others: path -> text, and paths."""
+    """Make a layer of files (path -> text) that hides other paths."""
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)

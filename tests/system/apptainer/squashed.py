@@ -50,7 +50,7 @@ def loop(squashfs: Path, folder: Path) -> AbstractContextManager[Path]:
 
 
 def described(tree: Path) -> dict[str, tuple[object, ...]]:
-    """Every path with all that is known of it."""
+    """Describe every path in full."""
     paths = [tree, *tree.rglob("*")]
     return {str(path.relative_to(tree)): _node(path) for path in paths}
 

@@ -1,7 +1,7 @@
 """Stand-ins of the vendors' images: Debian, with a real toolkit where the vendor's image has it.
 
-They are kept in a registry on loopback. A rule of the mirrors file leads the vendor's name there,
-and others lead Debian's archives, as the image names them, to those of this machine.
+They are kept in a registry on loopback. A rule of the mirrors file leads the vendor's name there.
+Other rules lead Debian's archives, as the image names them, to the archives of this machine.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class StandIn:
 
     @property
     def name(self) -> str:
-        """The vendor's name of the image."""
+        """Return the vendor's name of the image."""
         (name,) = load_catalog(ROOT / "defs", ROOT).versions[self.table][self.row]["image"]
         return name
 
     def make_project(self, folder: Path) -> Path:
-        """The real definitions and runscripts, with the stand-in and the images on it."""
+        """Copy the real definitions and runscripts, and add the stand-in and the images on it."""
         shutil.copytree(ROOT / "defs", folder / "defs")
         shutil.copytree(LAYERS, folder / "defs" / "layers", dirs_exist_ok=True)
         shutil.copytree(ROOT / "runscripts", folder / "runscripts")
@@ -80,11 +80,11 @@ class StandIn:
         assert done.returncode == 0, done.stdout + done.stderr
         tree = unpack(engine, folder / self.site / "below" / "image.sif", folder)
         for name in OURS:
-            place = tree / name
-            if place.is_symlink() or place.is_file():
-                place.unlink()
-            elif place.is_dir():
-                shutil.rmtree(place)
+            path = tree / name
+            if path.is_symlink() or path.is_file():
+                path.unlink()
+            elif path.is_dir():
+                shutil.rmtree(path)
         self.complete(tree)
         return tree
 
@@ -96,7 +96,7 @@ class StandIn:
 
 
 def _shrink(header: Path) -> None:
-    """AMD's image has 28 GB, and a build asks for twice that. Its stand-in has 2."""
+    """Reduce the declared size: AMD's image has 28 GB, and its stand-in has 2."""
     text = re.sub("^disk_mb: .*", "disk_mb: 3000", header.read_text(), flags=re.MULTILINE)
     header.write_text(text)
 

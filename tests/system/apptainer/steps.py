@@ -102,7 +102,7 @@ TIME, CONTENT = 4, 5
 
 
 def make_root(folder: Path, *programs: str) -> Path:
-    """A system of a few programs of this machine, with Python."""
+    """Make a system of a few programs of this machine, with Python."""
     for name in (
         "usr/bin",
         "usr/lib",
@@ -123,9 +123,9 @@ def make_root(folder: Path, *programs: str) -> Path:
     (folder / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/bash\n")
     (folder / "etc" / "group").write_text("root:x:0:\n")
     for name in (*PROGRAMS, *programs):
-        found = shutil.which(name, path=user_namespace.environment()["PATH"])
-        assert found, name
-        copy_program(Path(found).resolve(), folder / "usr" / "bin" / name, folder)
+        program = shutil.which(name, path=user_namespace.environment()["PATH"])
+        assert program, name
+        copy_program(Path(program).resolve(), folder / "usr" / "bin" / name, folder)
     copy_program(PYTHON.resolve(), folder / "usr" / "bin" / "python3", folder)
     _copy_library(folder)
     _open_to_all(folder)
@@ -142,13 +142,13 @@ def _open_to_all(folder: Path) -> None:
 def copy_program(program: Path, target: Path, root: Path) -> None:
     shutil.copy(program, target)
     for library in re.findall(r"/\S+", _output(["ldd", str(program)])):
-        place = root / library.removeprefix("/").removesuffix(":")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(library, place)
+        path = root / library.removeprefix("/").removesuffix(":")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, path)
 
 
 def _copy_library(root: Path) -> None:
-    """The part of Python's library that describing a tree takes."""
+    """Copy the part of Python's library that is needed to describe a tree."""
     library = Path(
         _output([str(PYTHON), "-c", "import os; print(os.path.dirname(os.__file__))"]).strip()
     )
@@ -170,7 +170,7 @@ class Stack:
 
     @classmethod
     def start(cls, folder: Path) -> Stack:
-        """Two layers: the small system and what the cases start from."""
+        """Return two layers: the small system and the first files of the cases."""
         folder.mkdir(parents=True, exist_ok=True)
         how = PackOptions(compression="zstd", log=folder / "log")
         (folder / "base").mkdir()
@@ -182,7 +182,7 @@ class Stack:
         return stack
 
     def branch(self, folder: Path) -> Stack:
-        """Another stack on the same layers."""
+        """Return another stack on the same layers."""
         folder.mkdir(parents=True)
         return Stack(folder, self.how, list(self.layers))
 
@@ -204,27 +204,27 @@ class Stack:
         self.layers.append(pack(changes, into, self.how, lower=lower, exclude=exclude))
 
     def tree(self) -> Tree:
-        """What somebody sees who runs the stack."""
+        """Return the tree that a user of the stack sees."""
         places = [f"{layer.squashfs}:ro" for layer in self.layers[1:]]
         return self._execute("", self.layers[0].squashfs, places)
 
     def joined(self) -> Tree:
-        """What the layers come to when they are joined; checked with mksquashfs's own reader."""
+        """Return the tree of the joined layers, after a check with mksquashfs's own reader."""
         target = self.folder / "joined.sqfs"
         write_joined([layer.squashfs for layer in self.layers], target)
         return self._unpacked("joined", [target])
 
     def _unpacked(self, name: str, layers: list[Path]) -> Tree:
-        place = self.folder / name
-        place.mkdir()
-        return described(merge(layers, place, self.how))
+        path = self.folder / name
+        path.mkdir()
+        return described(merge(layers, path, self.how))
 
     def merged(self) -> Tree:
-        """What the layers come to without being mounted."""
+        """Return the tree of the layers without a mount."""
         return self._unpacked("merged", [layer.squashfs for layer in self.layers])
 
     def _execute(self, script: str, root: Path, overlays: Sequence[str], *options: str) -> Tree:
-        flags = [word for place in overlays for word in ("--overlay", place)]
+        flags = [word for overlay in overlays for word in ("--overlay", overlay)]
         command = [
             "apptainer",
             "--quiet",
@@ -245,7 +245,7 @@ class LiveStack(Stack):
     """The same in one tree, in which the steps run one after the other."""
 
     def branch(self, folder: Path) -> LiveStack:
-        """Another stack on the same layers, with a tree of its own."""
+        """Return another stack on the same layers, with a tree of its own."""
         folder.mkdir(parents=True)
         stack = LiveStack(folder, self.how, list(self.layers))
         merge([layer.squashfs for layer in self.layers], folder, self.how)
@@ -269,13 +269,13 @@ class LiveStack(Stack):
 def settle(seen: Tree, written: Sequence[listing.ListedPath]) -> None:
     """Give what a step saw of its files the times that they have.
 
-    Of a FUSE file the kernel shows when it took what was written, 1 to 4 ms before the file system
-    below got it (measured with fuse-overlayfs 1.10): now and then that is another second.
+    For a FUSE file, the kernel shows the time of the write call. The file system below gets the
+    data 1 to 4 ms later (measured with fuse-overlayfs 1.10), sometimes in another second.
     """
     for node in written:
-        found = seen.get(os.fsdecode(node.path))
-        if node.kind == "file" and found and found[TIME] == node.mtime - 1:
-            found[TIME] = node.mtime
+        result = seen.get(os.fsdecode(node.path))
+        if node.kind == "file" and result and result[TIME] == node.mtime - 1:
+            result[TIME] = node.mtime
 
 
 def write_joined(layers: Sequence[Path], target: Path) -> None:
@@ -287,7 +287,7 @@ def write_joined(layers: Sequence[Path], target: Path) -> None:
 
 
 def described(folder: Path) -> Tree:
-    """The tree in a folder as the image's users would have it; the folder is gone then."""
+    """Describe the tree in a folder as the image's users would have it; the folder is gone then."""
     words = (str(PYTHON), "-c", DESCRIBE, ".", *LEFT_OUT)
     tree: Tree = json.loads(inside('"$0" "$@"', folder, *words))
     inside('rm -rf "$0"', folder.parent, folder.name)
@@ -295,7 +295,7 @@ def described(folder: Path) -> Tree:
 
 
 def inside(script: str, folder: Path, *words: str) -> str:
-    """Run a script in a folder, as the root to whom the image's files belong."""
+    """Run a script in a folder, as the root who owns the image's files."""
     command = [*user_namespace.prefix(), "bash", "-euc", script, *words]
     return _output(command, cwd=folder)
 
@@ -307,10 +307,10 @@ def _output(command: list[str], cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def differences(one: Tree, other: Tree) -> dict[str, object]:
-    """Path -> what it is in either tree, for all that are not the same."""
+def differences(first: Tree, other: Tree) -> dict[str, object]:
+    """Return path -> node in either tree, for all that differ."""
     return {
-        path: (one.get(path), other.get(path))
-        for path in sorted(one.keys() | other.keys())
-        if one.get(path) != other.get(path)
+        path: (first.get(path), other.get(path))
+        for path in sorted(first.keys() | other.keys())
+        if first.get(path) != other.get(path)
     }

@@ -28,7 +28,7 @@ IMAGE = {"type": "string", "description": "Image to start from", "default": f"{N
 
 @pytest.fixture(scope="session")
 def root(engine: str, tiny_base: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The tree of the tiny base, as the one layer of an image."""
+    """Return the tree of the tiny base, as the one layer of an image."""
     folder = tmp_path_factory.mktemp("root")
     tree = unpack(engine, tiny_base, folder)
     data = io.BytesIO()
@@ -47,7 +47,7 @@ class Site:
     mirrors: Path
 
     def push(self, tag: str = "1.0", *, word: str = "") -> str:
-        """The tiny base, with one more file if there is a word."""
+        """Push the tiny base, with one more file if there is a word."""
         data = io.BytesIO(self.root)
         if word:
             with tarfile.open(fileobj=data, mode="a") as tar:
@@ -86,7 +86,7 @@ def site(root: bytes, tmp_path: Path) -> Iterator[Site]:
         yield Site(toy=toy, registry=registry, root=root, mirrors=mirrors)
 
 
-def test_what_was_asked_for_is_what_is_built(site: Site, engine: str) -> None:
+def test_the_digest_asked_for_is_built(site: Site, engine: str) -> None:
     digest = site.push(word="first")
     built = site.build()
     assert built.returncode == 0, built.stdout + built.stderr
@@ -144,7 +144,7 @@ def test_no_registry(site: Site) -> None:
 
 @pytest.mark.all
 def test_without_the_registry_a_later_layer_is_built(site: Site, engine: str) -> None:
-    """On the base image as it was, also where the image is another one."""
+    """Build on the base image as it was, also after the image has changed."""
     digest = site.push(word="kept")
     assert site.build().returncode == 0
     site.mirrors.write_text(json.dumps({"oci": {"registry.example": "http://127.0.0.1:9"}}))
@@ -159,7 +159,7 @@ def test_without_the_registry_a_later_layer_is_built(site: Site, engine: str) ->
 
 
 def test_a_registry_that_gives_another_layer(site: Site) -> None:
-    """The digest of the image covers all of it: the engine refuses, and nothing is published."""
+    """Publish nothing: the image's digest covers the layer, so the engine refuses it."""
     site.push()
     blobs = site.registry.blobs
     largest = max(blobs, key=lambda name: len(blobs[name]))
@@ -218,7 +218,7 @@ def test_a_lock_holds_the_image_whatever_its_tag(
 def test_a_bundle_has_the_base_image(
     site: Site, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its digest is that of an index of images for several processors, as most are."""
+    """Lock the digest of an index of images for several processors, the usual case."""
     site.push(word="locked")
     done = site.run("lock", "local", "toy", "--output", site.toy.folder / "build")
     assert done.returncode == 0, done.stderr

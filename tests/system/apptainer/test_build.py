@@ -1,4 +1,4 @@
-"""What a build leaves behind when it works."""
+"""The files of a successful build."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_the_sif_is_compressed_as_the_site_says(toy: Toy, engine: str) -> None:
 
 
 def _squashfs_compression(sif: bytes) -> str:
-    """The compressor in the squashfs superblock: 16 bits at offset 20 (squashfs format 4.0)."""
+    """Read the compressor in the squashfs superblock: 16 bits at offset 20 (format 4.0)."""
     start = sif.index(b"hsqs")
     number = int.from_bytes(sif[start + 20 : start + 22], "little")
     return {1: "gzip", 6: "zstd"}.get(number, str(number))

@@ -45,11 +45,11 @@ def test_the_same_packages_and_files(engine: str, image: Path, tmp_path: Path, f
     packages = ["dpkg-query --show", "pip freeze --all"]
     for command in packages:
         inside = ["--containall", "--no-home"]
-        ours, theirs = (
+        ours, expected = (
             run([engine, "--quiet", "exec", *inside, sif, *command.split()]).stdout
             for sif in (image, by_hand)
         )
-        assert ours == theirs
+        assert ours == expected
         assert ours
     # The image keeps the definition file that it was built from.
     texts = [".singularity.d/Singularity"] if form == "folder" else []
@@ -59,7 +59,7 @@ def test_the_same_packages_and_files(engine: str, image: Path, tmp_path: Path, f
 
 @pytest.mark.all
 def test_a_different_file_is_noticed(engine: str, toy: Toy, tmp_path: Path) -> None:
-    """The comparison itself can fail: on a file's bytes, on its mode, on its absence."""
+    """Prove that the comparison can fail: on a file's bytes, its mode, its absence."""
     trees = []
     for number, script in enumerate(
         ("echo 1 >/a; touch /b; touch /c\n", "echo 2 >/a; touch /b; chmod 600 /b\n")
@@ -70,6 +70,6 @@ def test_a_different_file_is_noticed(engine: str, toy: Toy, tmp_path: Path) -> N
         folder = tmp_path / str(number)
         folder.mkdir()
         trees.append(unpack(engine, toy.sif, folder))
-    found = set(differences(*trees))
-    assert {"a", "b", "c"} <= found
-    assert found - {"a", "b", "c"} == {"opt/sifwright/plan.json", ".singularity.d/Singularity"}
+    different = set(differences(*trees))
+    assert {"a", "b", "c"} <= different
+    assert different - {"a", "b", "c"} == {"opt/sifwright/plan.json", ".singularity.d/Singularity"}

@@ -1,4 +1,4 @@
-"""What steps do to a tree, by either way of running them and in either layout: as built by hand."""
+"""Changes of steps to a tree, by both kinds of runs and in both layouts, as built by hand."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def built(toy: Toy, layers: tuple[str, ...], layout: str, cache: Path) -> Path:
 
 
 def stepwise(toy: Toy, layers: tuple[str, ...], layout: str, cache: Path) -> Path:
-    """Each step but the first on results from the cache."""
+    """Build each step but the first on results from the cache."""
     for count in range(1, len(layers)):
         built(toy, layers[:count], layout, cache)
     return built(toy, layers, layout, cache)
@@ -134,24 +134,24 @@ def by_single_file(engine: str, toy: Toy, sif: Path) -> Path:
 
 
 def named(path: str, cases: dict[str, list[str]]) -> str:
-    """With the name of the case in place of its number."""
+    """Return the changes with the name of the case in place of its number."""
     return re.sub(r"^cases/(\d+)", lambda match: list(cases)[int(match[1])], path)
 
 
-def different(one: Tree, other: Tree, cases: dict[str, list[str]]) -> dict[str, object]:
-    found = differences(one, other)
-    return {named(path, cases): change for path, change in found.items()}
+def different(first: Tree, other: Tree, cases: dict[str, list[str]]) -> dict[str, object]:
+    changed_paths = differences(first, other)
+    return {named(path, cases): change for path, change in changed_paths.items()}
 
 
 def changes(cache: Path, layer: str) -> list[listing.ListedPath]:
-    """What a step has left in the cache."""
+    """Return the changes that a step has left in the cache."""
     entries = Store(root=cache / cache_folder.root().name).entries()
     (entry,) = (entry for entry in entries if entry.manifest["layer"] == layer)
     return listing.read(entry.file(LISTING))
 
 
 def changed(cache: Path, number: int, steps: int) -> set[str]:
-    """The paths of one case in the layer of its last step, as they would be in /data."""
+    """Return the paths of one case in the layer of its last step, as they would be in /data."""
     nodes = changes(cache, LAYERS[steps])
     paths = (os.fsdecode(node.path) for node in nodes)
     inside = re.compile(rf"cases/{number}(?=/|$)")
@@ -162,7 +162,7 @@ def changed(cache: Path, number: int, steps: int) -> set[str]:
 def test_every_way_gives_the_tree_that_is_built_by_hand(
     engine: str, tiny: Toy, tmp_path: Path, sparse: str
 ) -> None:
-    """From nothing; step by step, each on cached ones; and put together again from the cache."""
+    """Build from nothing; step by step, each on cached ones; and again from the cache."""
     sized = [text.replace("5G", sparse) for text in COMMON["sizes"]]
     layers = fill(tiny, {**COMMON, "sizes": sized})
     cold, steps = tmp_path / "cold", tmp_path / "steps"
@@ -185,7 +185,7 @@ def test_every_way_gives_the_tree_that_is_built_by_hand(
 
 
 def assert_least(cache: Path) -> None:
-    """The layer of each case's last step holds what was changed, and nothing else."""
+    """Compare the layer of each case's last step with its changes: nothing else is in it."""
     for number, (name, (scripts, there, gone)) in enumerate(EASY.items()):
         wanted = {path for path in there | gone if path.startswith("data")}
         if name != "deep":
@@ -204,7 +204,7 @@ def test_a_build_from_scratch_writes_to_no_overlay(engine: str, tiny: Toy, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", [CAPABLE, DOUBTFUL], ids=["capable", "doubtful"])
-def test_what_overlays_get_wrong_is_done_without(
+def test_steps_that_overlays_get_wrong_run_in_a_tree(
     engine: str, tiny: Toy, tmp_path: Path, cases: dict[str, list[str]]
 ) -> None:
     layers = fill(tiny, cases)

@@ -33,7 +33,7 @@ BUILDS = [["toy"] * 8, ["toy", "other"], ["toy", "other"] * 2]
 
 @pytest.fixture
 def toy(tiny_base: Path, tmp_path: Path) -> Toy:
-    """Two images, of which the second is another one from the third layer on."""
+    """Make two images, which differ from the third layer on."""
     toy = make_toy(tmp_path / "project", tiny_base)
     toy.layer("first", FIRST)
     for name in ("work", "rest"):
@@ -48,8 +48,8 @@ def toy(tiny_base: Path, tmp_path: Path) -> Toy:
 def start(toy: Toy, folder: Path, number: int, image: str) -> tuple[Path, subprocess.Popen[str]]:
     """Start a build with the common cache and an output of its own; the image's folder."""
     site = Site(toy=toy, folder=folder)
-    for place in PLACES:
-        (folder / place).mkdir(parents=True, exist_ok=True)
+    for path in PLACES:
+        (folder / path).mkdir(parents=True, exist_ok=True)
     command = site.command("--layout", "layered")
     command[command.index("toy")] = image
     output = folder / "output" / f"{number}"
@@ -65,19 +65,19 @@ def build(toy: Toy, folder: Path, images: list[str]) -> list[Path]:
     builds = [start(toy, folder, number, image) for number, image in enumerate(images)]
     outputs = [process.communicate(timeout=300)[0] for _, process in builds]
     assert [process.returncode for _, process in builds] == [0] * len(images), outputs
-    return [place for place, _ in builds]
+    return [target for target, _ in builds]
 
 
 def assert_shared(toy: Toy, folder: Path, places: list[Path]) -> None:
-    """Every step was run once by all builds together, and images of one name are the same."""
-    logs = "".join((place / "build.log").read_text() for place in places)
+    """Check that all builds together ran every step once, and images of one name are equal."""
+    logs = "".join((location / "build.log").read_text() for location in places)
     lines = (line.split()[-1] for line in logs.splitlines() if line.startswith("sifwright: begin "))
-    layers = {layer for place in places for layer in ("base-local", *IMAGES[place.name])}
+    layers = {layer for location in places for layer in ("base-local", *IMAGES[location.name])}
     assert Counter(lines) == Counter(layers)
-    records = [json.loads((place / "record.json").read_text()) for place in places]
-    found = (one["sif_fingerprint"] for one in records)
-    digests = set(zip((place.name for place in places), found, strict=True))
-    assert len(digests) == len({place.name for place in places})
+    records = [json.loads((location / "record.json").read_text()) for location in places]
+    results = (record["sif_fingerprint"] for record in records)
+    digests = set(zip((location.name for location in places), results, strict=True))
+    assert len(digests) == len({location.name for location in places})
     store = Site(toy=toy, folder=folder).store
     assert store.verify() == []
     assert len(store.entries()) == len(layers)

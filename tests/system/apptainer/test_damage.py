@@ -46,7 +46,7 @@ CASES = [pytest.param(case, marks=_marks(case), id="-".join(case)) for case in A
 
 @pytest.fixture(scope="module")
 def trial(tiny_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    """Of a site where all steps are cached."""
+    """Return a trial at a site where all steps are cached."""
     folder = tmp_path_factory.mktemp("damage")
     trial = Trial.of(make_toy(folder / "project", tiny_base), folder)
     assert trial.site.build("--layout", "layered").returncode == 0
@@ -70,7 +70,7 @@ def spoil(path: Path, harm: str) -> None:
 
 @pytest.mark.parametrize("layout", ["layered", pytest.param("flat", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_damaged_is_made_again(
+def test_damaged_results_are_made_again(
     trial: Trial, tmp_path: Path, case: Case, layout: str
 ) -> None:
     site = copied(trial.site, tmp_path)

@@ -42,9 +42,9 @@ def test_every_look_is_refused_or_right_and_dev_stays(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     alone = ("unshare", "--mount", "bash", "-euc", _OWN_DEV, "-", tmp_path / "dev")
     look = (sys.executable, "-m", "tests.system.apptainer.damaged", tmp_path / "good.sif", _COUNT)
-    found = run([*alone, *look])
-    assert found.returncode == 0, found.stderr
-    counts = json.loads(found.stdout)
+    done = run([*alone, *look])
+    assert done.returncode == 0, done.stderr
+    counts = json.loads(done.stdout)
     assert set(counts) <= {"0", "1", "2"}
     assert counts["2"] > _COUNT // 2
     assert sum(counts.values()) == 2 * _COUNT

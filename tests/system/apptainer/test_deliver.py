@@ -18,7 +18,7 @@ EDF_TABLES = {"env", "annotations", "devices"}
 
 @pytest.fixture(params=[1, 2], ids=["flat", "layered"])
 def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """The folder of an image at two sites, with its SIF."""
+    """Make the folder of an image at two sites, with its SIF."""
     for site, processor in {"alps": "arm64", "perlmutter": "amd64"}.items():
         image = tmp_path / "build" / site / "pytorch"
         image.mkdir(parents=True)

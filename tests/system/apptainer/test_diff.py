@@ -35,7 +35,7 @@ STATUS = "Package: bash\nStatus: install ok installed\nArchitecture: all\nVersio
 
 
 def tree(folder: Path, *, plan: object = PLAN) -> Path:
-    """A tree with each kind of path and name."""
+    """Make a tree with each kind of path and name."""
     for name in ("opt/sifwright", "var/lib/dpkg", METADATA.rpartition("/")[0]):
         (folder / name).mkdir(parents=True)
     (folder / "opt/sifwright/plan.json").write_text(json.dumps(plan))
@@ -76,7 +76,7 @@ def old(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def changed(tmp_path: Path) -> Path:
-    """The folder of a second tree, to be changed."""
+    """Make the folder of a second tree, to be changed."""
     return tree(tmp_path / "new")
 
 
@@ -87,7 +87,7 @@ def compared(old: Path, changed: Path) -> dict[str, dict[str, list[str]]]:
     assert done.returncode == 1, done.stderr
     files = json.loads(done.stdout)["files"]
     return {
-        state: {one["path"]: one.get("what", []) for one in files[state]["largest"]}
+        state: {entry["path"]: entry.get("what", []) for entry in files[state]["largest"]}
         for state in ("added", "removed", "changed")
     }
 
@@ -109,15 +109,15 @@ def test_every_kind_of_difference(old: Path, changed: Path) -> None:
     (changed / "link").symlink_to("other\nnew target")
     (changed / "added \N{SNOWMAN}").write_text("new")
     Path(os.fsdecode(os.fsencode(changed) + b"/" + EVIL)).unlink()
-    found = compared(old, changed)
-    assert found["changed"] == {
+    result = compared(old, changed)
+    assert result["changed"] == {
         "link": ["target tar get -> other\\nnew target"],
         "name": ["mode 644 -> 4750"],
         "other name": ["mode 644 -> 4750"],
         "same": ["contents"],
     }
-    assert list(found["added"]) == ["added \N{SNOWMAN}"]
-    assert list(found["removed"]) == ["evil\\n\\x1b[2J\\xff name\\\\ R 1 644 0 0 9 9"]
+    assert list(result["added"]) == ["added \N{SNOWMAN}"]
+    assert list(result["removed"]) == ["evil\\n\\x1b[2J\\xff name\\\\ R 1 644 0 0 9 9"]
 
 
 def test_contents_of_a_file_with_two_names(old: Path, changed: Path) -> None:
@@ -145,9 +145,9 @@ def test_packages(old: Path, changed: Path) -> None:
 
 @pytest.fixture
 def layered(tmp_path: Path) -> list[Path]:
-    """Two layered images: the base is the same, the layers over it are others."""
+    """Make two layered images with the same base and other layers over it."""
     base = squash(tree(tmp_path / "base"), name="base")
-    made = []
+    results = []
     for number in (1, 2):
         top = tmp_path / f"top{number}"
         (top / "opt/sifwright").mkdir(parents=True)
@@ -156,24 +156,24 @@ def layered(tmp_path: Path) -> list[Path]:
         (top / "opt" / "thing").write_text(f"thing {number}")
         os.mknod(top / "same", 0o20644, os.makedev(0, 0))
         part = squash(top, name="top", is_system=False)
-        made.append(write(tmp_path / f"layered{number}.sif", base, part))
-    return made
+        results.append(write(tmp_path / f"layered{number}.sif", base, part))
+    return results
 
 
 def test_layers(layered: Sequence[Path], old: Path) -> None:
-    found = json.loads(diff(*layered, "--json").stdout)
-    assert found["files"]["layers"] == {"top": {"added": 0, "removed": 0, "changed": 2}}
-    assert [one["path"] for one in found["files"]["changed"]["largest"]] == [
+    document = json.loads(diff(*layered, "--json").stdout)
+    assert document["files"]["layers"] == {"top": {"added": 0, "removed": 0, "changed": 2}}
+    assert [entry["path"] for entry in document["files"]["changed"]["largest"]] == [
         "opt/sifwright/plan.json",
         "opt/thing",
     ]
-    assert [found[side]["plan"] for side in ("old", "new")] == ["top 1", "top 2"]
-    assert [len(one["layers"]) for one in found["sizes"]] == [2, 2]
+    assert [document[side]["plan"] for side in ("old", "new")] == ["top 1", "top 2"]
+    assert [len(entry["layers"]) for entry in document["sizes"]] == [2, 2]
     done = diff(old, layered[0], "--json")
-    found = json.loads(done.stdout)["files"]
-    assert [one["path"] for one in found["removed"]["largest"]] == ["same"]
-    assert [one["path"] for one in found["added"]["largest"]] == ["opt/thing"]
-    assert found["changed"]["count"] == 1
+    document = json.loads(done.stdout)["files"]
+    assert [entry["path"] for entry in document["removed"]["largest"]] == ["same"]
+    assert [entry["path"] for entry in document["added"]["largest"]] == ["opt/thing"]
+    assert document["changed"]["count"] == 1
 
 
 def test_equal_layers_are_not_read(
@@ -238,5 +238,5 @@ def test_a_file_with_a_difficult_name(old: Path, changed: Path, name: str) -> No
     for folder, text in ((old.with_suffix(""), "old"), (changed, "new")):
         (folder / name).write_text(text)
     write(old, squash(old.with_suffix("")))
-    [found] = compared(old, changed)["changed"].values()
-    assert found == ["contents"]
+    [result] = compared(old, changed)["changed"].values()
+    assert result == ["contents"]

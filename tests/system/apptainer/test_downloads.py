@@ -1,4 +1,4 @@
-"""What steps install is downloaded once, by real builds with the image's own pip."""
+"""Packages of steps: downloaded once, by real builds with the image's own pip."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PACKAGES = "/opt/venv/lib/python3*/site-packages"
 
 @pytest.fixture
 def toy(engine: str, tmp_path: Path) -> Toy:
-    """An image that installs a package, on the first layers of the image of site local."""
+    """Make an image that installs a package, on the first layers of the image of site local."""
     assert engine
     toy = Toy(folder=tmp_path / "project")
     for name in ("defs", "runscripts"):
@@ -65,8 +65,8 @@ def test_a_step_that_runs_again_downloads_nothing(engine: str, toy: Toy) -> None
             # Once by us, never by the image's pip.
             assert sorted(index.wheels) == sorted(wheels)
     script = f"cat {PACKAGES}/toy.py; ls -d {PACKAGES}/toy-1.0.dist-info/*; ls -A / /root"
-    found = toy.execute(engine, "bash", "-c", script).split("\n", 1)
-    assert found[0] == "version = '1.0'"
-    names = {line.rpartition("/")[2] for line in found[1].splitlines()}
+    output = toy.execute(engine, "bash", "-c", script).split("\n", 1)
+    assert output[0] == "version = '1.0'"
+    names = {line.rpartition("/")[2] for line in output[1].splitlines()}
     assert {"INSTALLER", "RECORD", "REQUESTED"} <= names
     assert names.isdisjoint({"direct_url.json", ".sifwright", ".cache"})

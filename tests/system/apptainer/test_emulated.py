@@ -63,11 +63,11 @@ pytestmark = [
 
 @pytest.fixture
 def emulated(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
-    """A toy of a site with aarch64, on Debian's static programs for arm64."""
+    """Make a toy of a site with aarch64, on Debian's static programs for arm64."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     root = arm_root(tmp_path)
-    made = run([engine, "build", tmp_path / "arm.sif", root])
-    assert made.returncode == 0, made.stderr
+    done = run([engine, "build", tmp_path / "arm.sif", root])
+    assert done.returncode == 0, done.stderr
     toy = make_toy(tmp_path / "project", tmp_path / "arm.sif")
     site = toy.folder / "defs" / "sites" / "local.yaml"
     site.write_text(json.dumps({**json.loads(site.read_text()), "processor": "aarch64"}))
@@ -75,7 +75,7 @@ def emulated(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> To
 
 
 def arm_root(folder: Path) -> Path:
-    """A tree of two static programs for arm64, under the names of many."""
+    """Make a tree of two static programs for arm64, under the names of many."""
     release = debian_archive.release(DEBIAN, SUITE)
     listed = debian_archive.packages(release, "arm64")
     files = {fields["Package"]: fields["Filename"] for fields in listed}

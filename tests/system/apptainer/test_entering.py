@@ -1,4 +1,4 @@
-"""What of the caller's environment enters the real image, row by row of run-scripts.md.
+"""Variables of the caller that enter the real image, row by row of run-scripts.md.
 
 The rows of MPI are the tests of its layers, and that of PBS is the module's.
 """

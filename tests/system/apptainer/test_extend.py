@@ -42,8 +42,8 @@ class Bench:
         others = pip_settings.settings().get("extra-index-url", "")
         env = {**os.environ, "PIP_EXTRA_INDEX_URL": f"{others} {self.index.url}".strip()}
         option = "--requirements" if name == "r.txt" else "--lock"
-        place = ("--name", "mine", "--output", self.folder, option, file)
-        return sifwright("extend", "local", *place, *words, env=env)
+        options = ("--name", "mine", "--output", self.folder, option, file)
+        return sifwright("extend", "local", *options, *words, env=env)
 
     def sha256(self, name: str) -> str:
         (data,) = (body for path, body in self.index.files.items() if path.endswith(f"/{name}"))
@@ -57,7 +57,7 @@ class Bench:
 
 @pytest.fixture
 def bench(image: Path, tmp_path: Path) -> Iterator[Bench]:
-    """On the steps of the image of site local, which are cached by then."""
+    """Extend on the steps of the image of site local, which are cached by then."""
     assert image.exists()
     with serve_index() as index:
         yield Bench(folder=tmp_path, index=index)
@@ -103,7 +103,7 @@ def test_packages_on_top(bench: Bench, engine: str) -> None:
 
 @pytest.mark.build
 def test_exactly_what_is_locked(bench: Bench, engine: str) -> None:
-    """From the addresses in the lock; the image's torch stays."""
+    """Install from the addresses in the lock; the image's torch stays."""
     name = bench.index.add("toy", "1.0")
     text = 'lock-version = "1.0"\ncreated-by = "test"\n'
     for package, version, wheel, sha256 in (
@@ -122,8 +122,8 @@ def test_exactly_what_is_locked(bench: Bench, engine: str) -> None:
 
 
 @pytest.mark.build
-def test_what_does_not_fit_with_the_others(bench: Bench) -> None:
-    """torch needs a later sympy."""
+def test_a_package_in_conflict_with_others(bench: Bench) -> None:
+    """Require an older sympy than torch needs."""
     bench.index.add("sympy", "1.0")
     built = bench.extend("sympy==1.0\n", "--tests", "untested")
     assert built.returncode == 7, built.stdout + built.stderr

@@ -1,7 +1,7 @@
 """libfabric with the provider cxi and the network plugin, compiled against real NCCL and RCCL.
 
-Debian's own CUDA and ROCm stand for the vendors'. The sources of libfabric, Slingshot's userland
-and the plugin come from where SIFWRIGHT_MIRRORS leads; without such a copy the tests are skipped.
+Debian's own CUDA and ROCm stand for the vendors'. SIFWRIGHT_MIRRORS leads to the sources of
+libfabric, Slingshot's userland and the plugin. Without such a copy the tests are skipped.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def stack(request: pytest.FixtureRequest) -> Stack:
 
 @pytest.fixture(scope="module")
 def image(engine: str, project: Path, stack: Stack) -> Path:
-    """The stack's image; its build runs the proof, and fails with it."""
+    """Build the stack's image; its build runs the proof, and fails with it."""
     done = build(project, stack, project / "build")
     assert done.returncode == 0, f"{engine}: {done.stdout}{done.stderr}"
     return project / "build" / stack.site / stack.image / "image.sif"
@@ -81,7 +81,7 @@ def test_the_plugin_is_proved(engine: str, image: Path, stack: Stack) -> None:
     }
 
 
-def test_what_the_build_relied_on_is_recorded(image: Path, stack: Stack) -> None:
+def test_the_sources_of_the_build_are_recorded(image: Path, stack: Stack) -> None:
     record = json.loads((image.parent / "record.json").read_text())
     facts = record["plan"]["facts"]
     assert {"libfabric", "plugin", "provider"} <= set(facts)
@@ -91,7 +91,7 @@ def test_what_the_build_relied_on_is_recorded(image: Path, stack: Stack) -> None
 
 @pytest.mark.parametrize("case", SPOILT)
 def test_a_broken_image_fails(engine: str, image: Path, stack: Stack, case: str) -> None:
-    spoil, said = SPOILT[case]
+    spoil, expected = SPOILT[case]
     words = {
         "library": stack.library,
         "plugin": stack.plugin,
@@ -103,7 +103,7 @@ def test_a_broken_image_fails(engine: str, image: Path, stack: Stack, case: str)
     done = prove(engine, image, spoil.format(**words))
     assert done.returncode == 1, done.stdout + done.stderr
     wrong = [line for line in done.stdout.splitlines() if line.startswith(f"BROKEN ({case[0]})")]
-    assert any(said.format(**words) in line for line in wrong), done.stdout
+    assert any(expected.format(**words) in line for line in wrong), done.stdout
 
 
 def test_a_site_that_names_another_plugin(engine: str, image: Path) -> None:

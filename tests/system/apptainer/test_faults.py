@@ -1,4 +1,4 @@
-"""What a build leaves behind when something goes wrong: the old image, and nothing else."""
+"""A failed build: it leaves the old image and nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ deeper
 
 @pytest.fixture
 def built(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Toy, str]:
-    """A toy with a good image, and that image's digest; no other build has its temporary folder."""
+    """Build a toy, and return the digest of its image; no other build has its temporary folder."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("APPTAINER_TMPDIR", str(tmp_path / "temporary"))
     toy.layer("hello", "echo one >/hello\n")
@@ -81,7 +81,7 @@ def test_a_failing_test_keeps_the_image_out(built: tuple[Toy, str]) -> None:
 
 
 def test_only_what_ended_the_build_is_blamed(built: tuple[Toy, str]) -> None:
-    """Commands may fail and be meant to; words of a layer that look like our marks are words."""
+    """Ignore commands that fail on purpose, and words of a layer that resemble our marks."""
     toy, _ = built
     harmless = "false &\nwait $! || true\nx=$(false; echo ok)\n[[ $x == ok ]]\n"
     spoofs = "echo 'sifwright: line x'\necho 'sifwright: failed y'\necho 'sifwright: begin'\n"
@@ -106,12 +106,12 @@ def test_two_builds_at_once_do_not_mix(toy: Toy, engine: str) -> None:
         builds.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
     outputs = [build.communicate(timeout=LIMIT_SECONDS)[0] for build in builds]
     assert [build.returncode for build in builds] == [0, 0], outputs
-    said = {}
+    results = {}
     for sif in toy.output.glob("toy-*.sif"):
         inside = ["--containall", "--no-home", sif, "cat", "/said", "/opt/sifwright/plan.json"]
         word, plan = run([engine, "--quiet", "exec", *inside]).stdout.split("\n", 1)
-        said[word] = json.loads(plan)["steps"][-1]["options"]["word"]["value"]
-    assert said == {word: word for word in words}
+        results[word] = json.loads(plan)["steps"][-1]["options"]["word"]["value"]
+    assert results == {word: word for word in words}
     assert toy.leftovers() == []
 
 
@@ -138,7 +138,7 @@ def test_a_killed_build_loses_nothing_and_the_next_reclaims(built: tuple[Toy, st
     process = _start_slow_build(toy)
     started = _sessions_below(process.pid)
     drivers = {"squashfuse_ll", "fuse-overlayfs"}
-    assert drivers <= {_name(one) for one in _of_sessions(started)}
+    assert drivers <= {_name(of_session) for of_session in _of_sessions(started)}
     process.kill()
     process.communicate(timeout=LIMIT_SECONDS)
     assert _digest(toy.sif) == digest
@@ -171,7 +171,7 @@ def _stat(number: int) -> list[str]:
 
 
 def _name(number: int) -> str:
-    """The name of a process's program; nothing if it has ended."""
+    """Return the name of a process's program; nothing if it has ended."""
     try:
         return Path(f"/proc/{number}/comm").read_text().strip()
     except OSError:
@@ -179,13 +179,13 @@ def _name(number: int) -> str:
 
 
 def _all() -> dict[int, list[str]]:
-    """All that run; who has ended and was not waited for does not."""
-    found = {int(path.name): _stat(int(path.name)) for path in Path("/proc").glob("[0-9]*")}
-    return {number: stat for number, stat in found.items() if stat and stat[0] not in "ZX"}
+    """Return all processes that run, without zombies."""
+    results = {int(path.name): _stat(int(path.name)) for path in Path("/proc").glob("[0-9]*")}
+    return {number: stat for number, stat in results.items() if stat and stat[0] not in "ZX"}
 
 
 def _sessions_below(parent: int) -> set[str]:
-    """Those that a process's children have begun."""
+    """Return the sessions that a process's children have begun."""
     below = [stat for stat in _all().values() if stat[1] == str(parent)]
     return {stat[3] for stat in below} - {_stat(parent)[3]}
 
@@ -195,15 +195,15 @@ def _of_sessions(sessions: set[str]) -> list[int]:
 
 
 def _processes_with(command: str) -> list[int]:
-    found = []
+    results = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().decode().split("\0")
         except (OSError, UnicodeDecodeError):
             continue
         if " ".join(words).strip() == command:
-            found.append(int(folder.name))
-    return found
+            results.append(int(folder.name))
+    return results
 
 
 def test_no_engine_is_said_before_anything_is_written(toy: Toy, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_no_engine_is_said_before_anything_is_written(toy: Toy, tmp_path: Path) 
 
 
 def _assert_said_first(toy: Toy, failed: subprocess.CompletedProcess[str], *texts: str) -> None:
-    """The machine lacks something: all of it is said, and nothing was written."""
+    """Check that all problems of the machine are reported before a file is written."""
     assert failed.returncode == 5
     for text in texts:
         assert text in failed.stderr
@@ -250,9 +250,9 @@ def test_a_disk_that_is_too_small_keeps_the_old_image(
     size = toy.sif.stat().st_size + 8_000_000
     assert run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", small]).returncode == 0
     try:
-        place = small / "local" / "toy"
-        place.mkdir(parents=True)
-        run(["cp", "-a", f"{toy.output}/.", place])
+        folder = small / "local" / "toy"
+        folder.mkdir(parents=True)
+        run(["cp", "-a", f"{toy.output}/.", folder])
         toy.layer("hello", "echo two >/hello\n")
         arguments = toy.command()
         arguments[arguments.index("--output") + 1] = str(small)
@@ -260,7 +260,7 @@ def test_a_disk_that_is_too_small_keeps_the_old_image(
         assert failed.returncode == 5
         assert f"sifwright: {small}/local/toy: " in failed.stderr
         assert " MB are needed (" in failed.stderr
-        assert _digest(place / "image.sif") == digest
-        assert not [path for path in place.iterdir() if path.name.startswith(".")]
+        assert _digest(folder / "image.sif") == digest
+        assert not [path for path in folder.iterdir() if path.name.startswith(".")]
     finally:
         run(["umount", small])

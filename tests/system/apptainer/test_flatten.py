@@ -18,8 +18,8 @@ from sifwright.make_image.deliver.flatten_sif import flatten_sif
 from tests.conftest import run, sifwright
 from tests.system.apptainer.toy_sif import toy_sif
 
-# Where a SIF's header says for which processor it is: behind the launcher's line, the magic and the
-# version (pkg/sif/sif.go of apptainer/sif).
+# The position of the processor in a SIF's header, by pkg/sif/sif.go of apptainer/sif. Before it are
+# the launcher's line, the magic and the version.
 _ARCH = 32 + 10 + 3
 
 
@@ -29,13 +29,13 @@ def layered(tmp_path: Path) -> Path:
 
 
 def _flattened(source: Path, *words: str) -> str:
-    """The compression of the flat SIF, which has the files of both layers."""
+    """Return the compression of the flat SIF, which has the files of both layers."""
     target = source.with_name("flat.sif")
     done = sifwright("flatten", source, target, *words)
     assert done.returncode == 0, done.stderr
     assert "MB, 2 partitions into 1)" in done.stdout
     (part,) = sif_file.partitions(target)
-    place = Range(path=target, offset=part.offset, size=part.size)
+    folder = Range(path=target, offset=part.offset, size=part.size)
     tree = source.with_name("flat")
     words = ("-no-progress", "-quiet", "-offset", str(part.offset), "-dest", str(tree))
     assert run(["unsquashfs", *words, target]).returncode == 0
@@ -43,7 +43,7 @@ def _flattened(source: Path, *words: str) -> str:
         "of layer 0\n",
         "of layer 1\n",
     ]
-    return compression(place)
+    return compression(folder)
 
 
 def test_blocks_stay_as_they_are_unless_asked_otherwise(layered: Path) -> None:
@@ -59,7 +59,7 @@ def test_layers_that_cannot_be_joined_are_packed_again(tmp_path: Path) -> None:
 
 
 def test_a_flat_sif_gets_another_compression(tmp_path: Path) -> None:
-    """What was packed with zstd is of no use to SingularityCE."""
+    """Replace zstd, which SingularityCE cannot read."""
     flat, target = toy_sif(tmp_path, ["zstd"]), tmp_path / "gzip.sif"
     assert flatten_sif(flat, target, "gzip") == 1
     (part,) = sif_file.partitions(target)
@@ -112,7 +112,7 @@ def test_an_overlay_that_is_no_squashfs_is_not_lost(engine: str, layered: Path) 
 
 
 @pytest.mark.parametrize(
-    ("compressors", "place", "says"),
+    ("compressors", "path", "says"),
     [
         (["zstd", "zstd"], "target", "needed for the flat SIF"),
         (["gzip", "zstd"], "target", "needed for the flat SIF"),
@@ -121,24 +121,24 @@ def test_an_overlay_that_is_no_squashfs_is_not_lost(engine: str, layered: Path) 
     ],
 )
 def test_too_little_room_is_said_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressors: list[str], place: str, says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressors: list[str], path: str, says: str
 ) -> None:
     source, target = toy_sif(tmp_path, compressors), tmp_path / "target" / "flat.sif"
     temporary = tmp_path / "temporary"
     monkeypatch.setenv("APPTAINER_TMPDIR", str(temporary))
     target.parent.mkdir()
-    packed = sum(one.size for one in sif_file.partitions(source))
+    packed = sum(partition.size for partition in sif_file.partitions(source))
     # A tree of three paths takes more than the squashfs of it.
-    free = {"target": 99, "temporary": packed - 1, "tree": packed}[place]
+    free = {"target": 99, "temporary": packed - 1, "tree": packed}[path]
 
     def usage(folder: Path) -> SimpleNamespace:
-        is_full = (folder == target.parent) == (place == "target")
+        is_full = (folder == target.parent) == (path == "target")
         return SimpleNamespace(free=free if is_full else 10**9)
 
     monkeypatch.setattr(shutil, "disk_usage", usage)
     with pytest.raises(MachineError, match=says) as caught:
         flatten_sif(source, target, "")
-    where = target.parent if place == "target" else temporary
+    where = target.parent if path == "target" else temporary
     assert caught.value.problems[0].where.startswith(str(where))
     assert list(target.parent.iterdir()) == []
 

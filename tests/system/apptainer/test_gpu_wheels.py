@@ -169,14 +169,14 @@ def test_the_image_is_built_and_imported(engine: str, project: Path, choice: Cho
     done = sifwright(*words, timeout=SECONDS)  # the tests of the layers are in it
     assert done.returncode == 0, done.stdout + done.stderr
     image = output / choice.site / choice.image / "image.sif"
-    found = run([engine, "exec", image, "conda-python-simple", "-c", FACTS])
-    assert found.returncode == 0, found.stderr
-    cuda, archs, pins = json.loads(found.stdout)
+    result = run([engine, "exec", image, "conda-python-simple", "-c", FACTS])
+    assert result.returncode == 0, result.stderr
+    cuda, archs, pins = json.loads(result.stdout)
     catalog = load_catalog(ROOT / "defs", ROOT)
     row, arch = catalog.versions["wheels"][choice.variant], catalog.sites[choice.site].fact("arch")
     assert (cuda,) == row["cuda"]
     assert not arch or arch in archs
-    assert [one for one in row["arch"] if not _runs_on(one, archs)] == []
+    assert [architecture for architecture in row["arch"] if not _runs_on(architecture, archs)] == []
     assert [pin for pin in pins if pin.startswith("torch==") and "+" not in pin], pins
     if choice.sources == SOURCES:
         proved = prove(engine, image)
@@ -189,4 +189,4 @@ def _runs_on(gpu: str, archs: list[str]) -> bool:
     """Tell whether there is code for a GPU: for its own generation, of its own age or older."""
     number = int(gpu.removeprefix("sm_"))
     others = [int(arch.removeprefix("sm_")) for arch in archs]
-    return any(one // 10 == number // 10 and one <= number for one in others)
+    return any(other // 10 == number // 10 and other <= number for other in others)

@@ -28,7 +28,7 @@ DIGITS = ROOT / "examples" / "train_digits.py"
 
 @pytest.fixture
 def inside(engine: str, image: Path, tmp_path: Path) -> list[str]:
-    """The words that run a command in the image, with an empty folder as the working one."""
+    """Return the command line that runs a command in the image, in an empty working folder."""
     binds = [
         "--bind",
         f"{ROOT}/examples:/examples",
@@ -95,7 +95,7 @@ def test_two_ranks_train_to_95_percent(inside: list[str]) -> None:
 
 @pytest.mark.all
 def test_two_containers_train_as_two_ranks(inside: list[str]) -> None:
-    """As a launcher would start them: one container per rank, told apart by the environment."""
+    """Start as a launcher would: one container per rank, told apart by the environment."""
     common = f"MASTER_ADDR=127.0.0.1,MASTER_PORT={free_port()},WORLD_SIZE=2,LOCAL_WORLD_SIZE=2"
     ranks = []
     for rank in range(2):
@@ -169,7 +169,7 @@ def _accuracy(output: str, *, ranks: int) -> float:
 
 @pytest.mark.smoke
 def test_uv_does_not_replace_torch(inside: list[str]) -> None:
-    """By the image's own test, which each build runs without a uv."""
+    """Run the image's own test with uv; each build runs it without."""
     inside[-1:-1] = ["--bind", f"{uv.find_uv_bin()}:/uv/uv", "--env", "PREPEND_PATH=/uv"]
     script = "command -v uv; bash -x /opt/sifwright/tests/run-scripts/test.sh"
     done = run([*inside, "bash", "-euc", script])

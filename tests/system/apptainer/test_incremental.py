@@ -38,7 +38,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def toy(tiny: Toy, cache: Path) -> Toy:
-    """Three layers: one makes files, one removes and replaces some, one adds to what is there."""
+    """Make three layers: one makes files, one removes and replaces some, one adds to them."""
     assert not cache.exists()
     tiny.layer("one", "mkdir -p /data/a; echo 1 >/data/a/x; echo 2 >/data/y; ln /data/y /data/z\n")
     tiny.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y; chown 33:33 /data/z\n")
@@ -61,7 +61,7 @@ def states(toy: Toy, *arguments: str) -> dict[str, str]:
 @pytest.mark.all
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a folder for reading only")
 def test_a_cache_that_can_only_be_read(toy: Toy, cache: Path) -> None:
-    """As a home is on compute nodes of some sites."""
+    """Read a cache as homes are on compute nodes of some sites."""
     assert set(states(toy).values()) == {"done"}
     toy.sif.unlink()
 
@@ -93,8 +93,8 @@ def test_only_what_follows_an_edit_runs(toy: Toy) -> None:
 def test_plan_says_what_will_run_and_why(toy: Toy) -> None:
     states(toy)
     toy.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y\n")
-    place = ["--project", toy.folder, "plan", "local", "toy", "--output", toy.folder / "build"]
-    lines = {line.split()[0]: line for line in sifwright(*place).stdout.splitlines()[-5:-1]}
+    options = ["--project", toy.folder, "plan", "local", "toy", "--output", toy.folder / "build"]
+    lines = {line.split()[0]: line for line in sifwright(*options).stdout.splitlines()[-5:-1]}
     assert " cached " in lines["one"]
     assert " will run " in lines["two"]
     assert "  install.sh: " in lines["two"]
@@ -103,12 +103,12 @@ def test_plan_says_what_will_run_and_why(toy: Toy) -> None:
 
 
 def test_the_same_results_are_the_same_image(toy: Toy, tmp_path: Path) -> None:
-    """From the cache: at another time, in another folder, with another umask and fewer cores."""
+    """Build from the cache later, in another folder, with another umask and fewer cores."""
     digests = []
     for number, layout in enumerate(("layered", "flat") * 2):
-        place = ["--project", toy.folder, "build", "local", "toy", "--layout", layout]
+        options = ["--project", toy.folder, "build", "local", "toy", "--layout", layout]
         folder = tmp_path / f"out {number}"
-        words = [sys.executable, "-m", "sifwright", *map(str, place), "--output", str(folder)]
+        words = [sys.executable, "-m", "sifwright", *map(str, options), "--output", str(folder)]
         shell = 'umask "$0"; exec taskset -c "$1" "${@:2}"'
         umask, cores = ("022", "0") if number < 2 else ("077", "0-1")
         done = run(["bash", "-c", shell, umask, cores, *words])
@@ -118,8 +118,8 @@ def test_the_same_results_are_the_same_image(toy: Toy, tmp_path: Path) -> None:
     assert digests[0] != digests[1]
 
 
-def test_what_a_step_leaves_running_ends_with_it(engine: str, toy: Toy) -> None:
-    """Such as an agent that a package starts: it would write into what is packed, and later."""
+def test_processes_that_a_step_leaves_end_with_it(engine: str, toy: Toy) -> None:
+    """End such an agent of a package: it would write into the tree while it is packed."""
     daemon = "nohup bash -c 'while :; do date +%N >/data/now; sleep 0.01; done' >/dev/null 2>&1 &"
     toy.layer("one", f"mkdir /data\n{daemon}\nuntil [[ -s /data/now ]]; do sleep 0.1; done\n")
     toy.layer("two", "cat /data/now >/data/then\nsleep 0.5\ncmp /data/now /data/then\n")
@@ -148,7 +148,7 @@ def test_two_images_share_what_they_begin_with(toy: Toy) -> None:
 
 @pytest.mark.all
 def test_layers_that_do_the_same_share_a_result_and_keep_their_names(toy: Toy) -> None:
-    """In the SIF and in the record, by which it is known whose test has passed."""
+    """Keep the names in the SIF and in the record, which tells whose test has passed."""
     script = (toy.folder / "defs/layers/two/install.sh").read_text().removeprefix(STRICT)
     states(toy)
     toy.layer("other", script, test="test -e /data\n")
@@ -168,13 +168,13 @@ def test_without_the_cache_everything_runs_and_nothing_is_kept(toy: Toy, cache: 
 @pytest.mark.all
 @pytest.mark.parametrize("harm", spread(["flip", "head"], ["flip"]))
 def test_a_step_on_a_damaged_result_counts_for_nothing(toy: Toy, harm: str) -> None:
-    """It runs while that is being checked: whatever it says or leaves, all is made again."""
+    """Repeat a step that ran while its input was checked and turned out damaged."""
     states(toy, "--layout", "layered")
-    (base,) = (one for one in Store.open().entries() if one.manifest["layer"] == "base-local")
+    (base,) = (entry for entry in Store.open().entries() if entry.manifest["layer"] == "base-local")
     spoil(base.file("layer.sqfs"), harm)
     toy.layer("three", "mkdir /data/b; echo 5 >>/data/z\n")
-    found = states(toy, "--layout", "layered")
-    assert (found["base-local"], found["three"]) == ("done", "done")
+    result = states(toy, "--layout", "layered")
+    assert (result["base-local"], result["three"]) == ("done", "done")
     assert Store.open().verify() == []
     assert toy.execute("apptainer", "tail", "-n1", "/data/z") == "5\n"
 
@@ -190,7 +190,7 @@ def spoil(path: Path, harm: str) -> None:
 
 @pytest.mark.all
 def test_a_shell_before_a_layer(toy: Toy) -> None:
-    """In the state before it, with its options; a step that fails can be looked at."""
+    """Open it in the state before the layer, with its options, to look at a step that fails."""
     option = {"type": "string", "description": "any text", "default": "some words"}
     toy.layer("two", "echo $OPT_WORD; false\n", header={"options": {"word": option}})
     assert toy.build().returncode == 6
@@ -212,8 +212,8 @@ def test_a_shell_before_a_layer(toy: Toy) -> None:
 
 
 @pytest.mark.all
-def test_what_is_cached_is_not_asked_for(toy: Toy, tmp_path: Path) -> None:
-    """A machine that has lost the network still builds what it has the steps of."""
+def test_sources_of_cached_steps_are_not_asked_for(toy: Toy, tmp_path: Path) -> None:
+    """Build cached steps on a machine that has lost the network."""
     served = tmp_path / "served"
     served.mkdir()
     (served / "file").write_text("here")
@@ -233,7 +233,7 @@ def test_what_is_cached_is_not_asked_for(toy: Toy, tmp_path: Path) -> None:
 
 @pytest.mark.all
 def test_a_test_that_failed_is_run_again(toy: Toy) -> None:
-    """Also where only those of changed layers are wanted, and when only the test was changed."""
+    """Run it also if only tests of changed layers are wanted, and if only the test was changed."""
     states(toy)
     toy.layer("two", "rm -r /data/a; echo 4 >/data/a; rm /data/y\n", test="[[ -e /nowhere ]]\n")
     for _ in range(2):
@@ -251,7 +251,7 @@ def test_a_test_that_failed_is_run_again(toy: Toy) -> None:
 def test_the_engines_variables_of_this_machine_do_not_reach_a_step(
     toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor the cache by it: site modules set them."""
+    """Keep them from the cache as well: site modules set them."""
     for name in ("APPTAINERENV_CANARY", "SINGULARITYENV_CANARY", "APPTAINERENV_PREPEND_PATH"):
         monkeypatch.setenv(name, "/canary4711")
     monkeypatch.setenv("SINGULARITY_BIND", f"{tmp_path}:/canary")
@@ -265,5 +265,5 @@ def test_the_engines_variables_of_this_machine_do_not_reach_a_step(
 def test_folders_keep_the_modes_that_steps_gave_them(engine: str, toy: Toy) -> None:
     toy.layer("three", "chmod 2775 /opt; chmod 750 /opt/sifwright; chmod 711 /\n", test="true\n")
     states(toy, "--layout", "layered")
-    said = toy.execute(engine, "stat", "--format", "%n %a", "/", "/opt", "/opt/sifwright")
-    assert said.splitlines() == ["/ 711", "/opt 2775", "/opt/sifwright 750"]
+    output = toy.execute(engine, "stat", "--format", "%n %a", "/", "/opt", "/opt/sifwright")
+    assert output.splitlines() == ["/ 711", "/opt 2775", "/opt/sifwright 750"]

@@ -43,7 +43,7 @@ KILLS = [
 # Not every moment that is chosen is in time.
 ATTEMPTS = 10
 EDITS = (1, 2)
-# A step whose changes take a while to write and to pack, and are the same bytes each time: -B, as
+# A step whose changes take a while to write and to pack. They are the same bytes each time: -B, as
 # bytecode has the time of its source in it.
 INSTALL = """mkdir -p /data/inner
 for i in 1 2 3; do seq 1 300000 >/data/inner/$i; done
@@ -60,7 +60,7 @@ find /data -exec touch -hd @1400000000 {{}} +
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What an undisturbed build of an edit leaves: its steps' results, and the image's tree."""
+    """The results of an undisturbed build of an edit: its steps' results, and the image's tree."""
 
     digests: dict[str, str]
     tree: Tree
@@ -77,7 +77,7 @@ class Killed:
     known: dict[int, Known] = field(default_factory=dict)
 
     def edit(self, number: int) -> None:
-        """Another text of a layer, and of it and those above it no result."""
+        """Change the text of a layer, and drop the results of it and those above."""
         self.site.toy.layer("work", INSTALL.format(number=number))
         again = LAYERS[LAYERS.index(self.layer) :]
         for entry in self.site.store.entries():
@@ -102,7 +102,7 @@ class Killed:
             return whole(self.site.sif, Path(folder) / "tree", "data")
 
     def number(self) -> int:
-        """Which edit the image is that stands there, as its users see it."""
+        """Return the number of the edit in the published image, as its users see it."""
         flags = ("--quiet", "exec", "--containall", "--no-home")
         words = [self.engine, *flags, str(self.site.sif), "tail", "-n1", "/data/number"]
         return int(subprocess.check_output(words, text=True))
@@ -119,23 +119,23 @@ class Killed:
         return times
 
     def assert_old_or_new(self, before: str, old: int, new: int) -> None:
-        """After a kill, when nothing was built since: an image is there, all of it."""
+        """Check after a kill, before another build: a whole image is there."""
         number = old if digest(self.site.sif) == before else new
         assert self.number() == number
         assert number == old or self.tree() == self.known[number].tree
 
     def assert_right(self, number: int) -> None:
-        """After an undisturbed build: nothing is seen of the kill before it."""
-        found, known = self.site.digests(), self.known[number]
+        """Check after an undisturbed build: no trace of the kill is left."""
+        digests, known = self.site.digests(), self.known[number]
         # A base has the time of its build in it, and so has the root folder of those above it.
         if self.layer == LAYERS[0]:
             assert self.tree() == known.tree
         else:
-            assert found == known.digests
+            assert digests == known.digests
         if self.layout == "layered":
             parts = sif_file.partitions(self.site.sif)
-            assert [sif_file.digest(self.site.sif, one) for one in parts[:-1]] == [
-                *map(found.get, LAYERS)
+            assert [sif_file.digest(self.site.sif, part) for part in parts[:-1]] == [
+                *map(digests.get, LAYERS)
             ]
         assert_nothing_left(self.site)
 
@@ -144,20 +144,22 @@ class Killed:
 def site(tiny: Toy, tmp_path: Path) -> Site:
     tiny.layer("first", "seq 100000 >/first; touch -d @1400000000 /first\n")
     tiny.image("first", "work")
-    for place in PLACES:
-        (tmp_path / "site" / place).mkdir(parents=True)
+    for folder in PLACES:
+        (tmp_path / "site" / folder).mkdir(parents=True)
     return Site(toy=tiny, folder=tmp_path / "site")
 
 
 def assert_of_one_build(site: Site) -> None:
-    """The files that stand there are those of one and the same build."""
+    """Check that all published files belong to one build."""
     folder = site.sif.parent
     record = json.loads((folder / "record.json").read_text())
     assert str(site.sif.readlink()) == record["sif"]
     assert sif_fingerprint(site.sif) == record["sif_fingerprint"]
     assert json.loads((folder / "plan.json").read_text()) == record["plan"]
     (own,) = (
-        one for one in sif_file.read(site.sif).descriptors if one.data_type == DataType.DEFINITION
+        descriptor
+        for descriptor in sif_file.read(site.sif).descriptors
+        if descriptor.data_type == DataType.DEFINITION
     )
     definition = sif_file.data(site.sif, own)
     assert hashlib.sha256(definition).hexdigest() == record["definition_sha256"]
@@ -188,7 +190,7 @@ def started(process: subprocess.Popen[str], step: str = "") -> None:
 
 
 def timed(process: subprocess.Popen[str]) -> dict[str, float]:
-    """How long a build is at work, and from its publishing to its end, in seconds."""
+    """Return the seconds of a build until it publishes, and from there to its end."""
     started(process)
     begun = time.monotonic()
     started(process, "publish")
@@ -209,7 +211,7 @@ def kill_after(seconds: float, step: str, process: subprocess.Popen[str]) -> boo
 
 
 def whole_lines(text: str) -> Iterator[str]:
-    """The lines of what was written by somebody who was killed."""
+    """Return the whole lines that a killed process has written."""
     return (line for line in text.splitlines(keepends=True) if line.endswith("\n"))
 
 
@@ -235,7 +237,7 @@ def _kill_often(engine: str, site: Site, wanted: int, layout: str, layer: str) -
     chance = random.Random(4711)  # noqa: S311  # moments, not secrets
     counts = {"": 0, "publish": 0}
     for attempt in range(ATTEMPTS * 2 * wanted):
-        step = min(counts, key=lambda one: counts[one])
+        step = min(counts, key=lambda item: counts[item])
         if counts[step] == wanted:
             break
         new, old = EDITS[attempt % 2], EDITS[1 - attempt % 2]
@@ -256,7 +258,7 @@ def _kill_often(engine: str, site: Site, wanted: int, layout: str, layer: str) -
 
 @pytest.mark.all
 def test_the_trees_that_are_compared_have_all_that_a_tree_can(engine: str, site: Site) -> None:
-    """So that a comparison of them sees what kills might lose."""
+    """Compare trees that have everything a kill might lose."""
     killed = Killed(site=site, engine=engine, layout="layered", layer="work")
     killed.edit(1)
     killed.build()

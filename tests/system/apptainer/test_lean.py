@@ -1,4 +1,4 @@
-"""What is in an image's files and nobody who runs it needs: nothing.
+"""Files of an image that no user needs: none.
 
 Told from the tree itself: in a container, /tmp and others are the machine's.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.all
 
-# What is in these folders; lists/partial, say, would be made anew by apt.
+# The contents of these folders. apt would make lists/partial again.
 FOLDERS = {
     "/home": [],
     "/media": [],
@@ -51,7 +51,7 @@ BYTECODE = re.compile(r"/site-packages/(pip|setuptools|pkg_resources|wheel)/.*\.
 
 
 def paths(sif: Path) -> list[str]:
-    """All there is in a flat SIF, sorted."""
+    """Return all paths of a flat SIF, sorted."""
     (part,) = sif_image.partitions(sif)
     listing = run(["unsquashfs", "-quiet", "-ls", "-dest", "tree", "-offset", part.offset, sif])
     assert listing.returncode == 0, listing.stderr
@@ -59,15 +59,15 @@ def paths(sif: Path) -> list[str]:
 
 
 def contents(tree: list[str], folder: str) -> list[str]:
-    return [one.name for one in map(PurePosixPath, tree) if str(one.parent) == folder]
+    return [path.name for path in map(PurePosixPath, tree) if str(path.parent) == folder]
 
 
 @pytest.mark.image
 def test_nothing_of_the_build_is_in_the_image(image: Path) -> None:
     tree = paths(image)
     assert {folder: contents(tree, folder) for folder in FOLDERS} == FOLDERS
-    found = [path for path in tree if WASTE.search(path) and not path.startswith(ENSUREPIP)]
-    assert found == []
+    results = [path for path in tree if WASTE.search(path) and not path.startswith(ENSUREPIP)]
+    assert results == []
     assert [path for path in tree if BYTECODE.search(path)] == []
     # Everything that runs keeps its own: see test_image.
     assert "/opt/venv/lib/python3.11/site-packages/torch/__pycache__" in tree
@@ -99,9 +99,9 @@ def test_each_step_takes_it_away(tiny: Toy) -> None:
     assert contents(tree, "/var/cache/apt") == ["archives"]
     assert contents(tree, "/var/cache/apt/archives") == ["lock", "partial"]
     packages = "/opt/venv/lib/python3.11/site-packages/"
-    found = [path.removeprefix(packages) for path in tree if path.endswith((".py", ".pyc"))]
-    assert not [path for path in found if "/conda/" in path]
-    assert [path for path in found if not path.startswith("/")] == [
+    results = [path.removeprefix(packages) for path in tree if path.endswith((".py", ".pyc"))]
+    assert not [path for path in results if "/conda/" in path]
+    assert [path for path in results if not path.startswith("/")] == [
         "_distutils_hack/__pycache__/code.cpython-311.pyc",
         "_distutils_hack/code.py",
         "pip/_internal/code.py",

@@ -37,12 +37,12 @@ def refused(toy: Toy, where: str) -> list[str]:
     assert f"{where} in the image: " in done.stderr
     assert SECRET not in done.stdout + done.stderr
     entries = Store.open().entries()
-    assert SECRET not in "".join(str(one.manifest) for one in entries)
-    return [one.manifest["layer"] for one in entries]
+    assert SECRET not in "".join(str(entry.manifest) for entry in entries)
+    return [entry.manifest["layer"] for entry in entries]
 
 
 def test_in_place_of_what_is_kept(tiny: Toy, outside: Path) -> None:
-    """In a tree, on an overlay, and in the first step."""
+    """Try it in a tree, on an overlay, and in the first step."""
     lead = f"rm -rf $SIFWRIGHT_BUILD/kept; ln -s {outside} $SIFWRIGHT_BUILD/kept\n"
     tiny.layer("one", "true\n")
     tiny.layer("two", lead)
@@ -56,12 +56,12 @@ def test_in_place_of_what_is_kept(tiny: Toy, outside: Path) -> None:
 
 @pytest.mark.parametrize("path", ["env/90-environment.sh", "env"])
 def test_in_place_of_metadata(tiny: Toy, outside: Path, path: str) -> None:
-    """Else that of the image would have the text; the engine itself writes the labels."""
-    place = f"/.singularity.d/{path}"
+    """Refuse it, or the image's metadata would have the text; the engine writes the labels."""
+    folder = f"/.singularity.d/{path}"
     (outside / "90-environment.sh").write_text(SECRET)
     (outside / "env").mkdir()
     (outside / "env" / "90-environment.sh").write_text(SECRET)
     target = outside / ("file" if path.endswith(".sh") else "")
-    first_step(tiny, f"mv {place} /moved || true; ln -sfn {target} {place}\n")
+    first_step(tiny, f"mv {folder} /moved || true; ln -sfn {target} {folder}\n")
     assert refused(tiny, "/.singularity.d/env/90-environment.sh") == []
-    assert sorted(one.name for one in outside.iterdir()) == ["90-environment.sh", "env", "file"]
+    assert sorted(entry.name for entry in outside.iterdir()) == ["90-environment.sh", "env", "file"]

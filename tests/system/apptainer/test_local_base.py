@@ -30,7 +30,7 @@ def _start_from(toy: Toy, sif: Path) -> None:
 
 @pytest.fixture
 def base(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of what the toy starts from, which it starts from now."""
+    """Copy the base image of the toy, and use the copy as its base."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     header = json.loads((toy.folder / "defs/layers/base-local/layer.yaml").read_text())
     copy = tmp_path / "base.sif"
@@ -43,7 +43,7 @@ def base(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_base_that_changes_while_it_is_read_is_not_kept(
     engine: str, toy: Toy, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its key would be that of another one."""
+    """Keep no result: its key would be of another base."""
     wrapper = tmp_path / "bin" / "apptainer"
     wrapper.parent.mkdir()
     real = shutil.which(engine)
@@ -59,7 +59,7 @@ def test_a_base_that_changes_while_it_is_read_is_not_kept(
 
 
 def test_another_base_is_another_image(engine: str, toy: Toy, base: Path) -> None:
-    """Also under the same name."""
+    """Notice another base under the same name, too."""
     assert toy.build().returncode == 0
     assert toy.build().stdout.startswith("up to date")
     toy.layer("old", "echo 1 >/of-the-base\n")
@@ -71,15 +71,15 @@ def test_another_base_is_another_image(engine: str, toy: Toy, base: Path) -> Non
     toy.layer("two", "echo 3 >/data/c\n")
     toy.image("one", "two")
     assert states(toy.build("--json"))["base-local"] == "done"
-    said = toy.execute(engine, "cat", "/of-the-base", "/data/z", "/data/c")
-    assert said.split() == ["1", "2", "3"]
+    output = toy.execute(engine, "cat", "/of-the-base", "/data/z", "/data/c")
+    assert output.split() == ["1", "2", "3"]
 
 
 @pytest.mark.all
 def test_a_layered_base_is_refused_until_it_is_flattened(
     engine: str, tiny: Toy, tmp_path: Path
 ) -> None:
-    """`apptainer build` would take its first partition and say nothing of the others."""
+    """Refuse it: `apptainer build` would take its first partition without a word."""
     tiny.layer("one", "mkdir /data; echo 1 >/data/a; echo 2 >/data/b\n")
     tiny.layer("two", "rm /data/a; echo 3 >/data/c\n")
     tiny.image("one", "two")
@@ -89,14 +89,16 @@ def test_a_layered_base_is_refused_until_it_is_flattened(
     _start_from(tiny, layered)
     tiny.layer("three", "echo 4 >/four\n")
     tiny.image("three")
-    place = ["--project", tiny.folder, "--output", tiny.folder / "build"]
+    options = ["--project", tiny.folder, "--output", tiny.folder / "build"]
     commands = (
         tiny.command(),
         ["shell", "local", "toy", "--before", "three"],
         ["check", "local", "toy"],
     )
     for words in commands:
-        done = sifwright(*(words if words[0] == "--project" else [*place[:2], *words, *place[2:]]))
+        done = sifwright(
+            *(words if words[0] == "--project" else [*options[:2], *words, *options[2:]])
+        )
         assert done.returncode == 5, done.stdout + done.stderr
         assert f"{layered}: layer 'base-local' starts from it" in done.stderr
         assert "would take the first of its 4 partitions only" in done.stderr
@@ -105,14 +107,14 @@ def test_a_layered_base_is_refused_until_it_is_flattened(
     _start_from(tiny, flat)
     done = tiny.build()
     assert done.returncode == 0, done.stderr
-    said = tiny.execute(engine, "cat", "/data/b", "/data/c", "/four")
-    assert said.split() == ["2", "3", "4"]
+    output = tiny.execute(engine, "cat", "/data/b", "/data/c", "/four")
+    assert output.split() == ["2", "3", "4"]
     assert "a" not in tiny.execute(engine, "ls", "/data").split()
 
 
 @pytest.mark.all
 def test_an_image_on_a_layered_base_is_not_up_to_date(tiny: Toy, tmp_path: Path) -> None:
-    """As one that was built before such bases were refused."""
+    """Refuse an image from the time before such bases were refused."""
     layered = tmp_path / "layered.sif"
     assert tiny.build("--layout", "layered").returncode == 0
     layered.write_bytes(tiny.sif.read_bytes())

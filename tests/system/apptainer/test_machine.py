@@ -28,7 +28,7 @@ echo seen >/seen
 
 
 def _canaries(folder: Path) -> dict[str, str]:
-    """An environment and files in which every setting holds the canary."""
+    """Return an environment and files in which every setting holds the canary."""
     (folder / "ca.crt").write_text(f"# {CANARY}\n")
     links = folder / "links"
     links.mkdir()
@@ -65,9 +65,9 @@ def test_settings_reach_the_build_and_nothing_stays(toy: Toy, engine: str, tmp_p
 
 
 def _files_with(tree: Path, word: str) -> list[str]:
-    found = []
+    results = []
     for path in tree.rglob("*"):
         plain = path.is_file() and not path.is_symlink()
         if word in path.name or (plain and word.encode() in path.read_bytes()):
-            found.append(str(path.relative_to(tree)))
-    return sorted(found)
+            results.append(str(path.relative_to(tree)))
+    return sorted(results)

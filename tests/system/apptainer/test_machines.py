@@ -52,7 +52,7 @@ def _states(text: str) -> dict[str, str]:
 def test_an_old_unshare(
     toy: Toy, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Steps are run one by one, owners are those of the image, and nothing is left behind."""
+    """Run steps one by one, with the image's owners, and leave no file behind."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
@@ -69,7 +69,7 @@ def test_an_old_unshare(
 
 @pytest.mark.usefixtures("old")
 def test_owners_in_its_place(tmp_path: Path) -> None:
-    """They are the same as with unshare; only in the namespace can they be removed by a user."""
+    """Map the same as unshare; a user can remove the files only in the namespace."""
     if not user_namespace.prefix():
         pytest.skip("a root with all capabilities needs no namespace")
     assert user_namespace.prefix()[0] == sys.executable
@@ -80,27 +80,27 @@ def test_owners_in_its_place(tmp_path: Path) -> None:
     status = (folder / "file").stat()
     assert (status.st_uid, status.st_gid) == (uids + 32, gids + 33)
     unshare = ["/usr/bin/unshare", "--map-root-user", "--map-auto"]
-    said = [
+    results = [
         run([*way, "stat", "-c", "%u %g", folder]).stdout
         for way in (unshare, user_namespace.prefix())
     ]
-    assert said == ["33 34\n"] * 2
+    assert results == ["33 34\n"] * 2
     remove(folder)
     assert not folder.exists()
 
 
 @pytest.mark.parametrize(
-    ("found", "says"),
+    ("expected", "says"),
     [((1, 1, 65536), "newuidmap: "), (None, "no subordinate ids")],
     ids=["not-ours", "none"],
 )
 @pytest.mark.usefixtures("old")
 def test_ids_that_are_not_ours(
-    monkeypatch: pytest.MonkeyPatch, found: tuple[int, int, int] | None, says: str
+    monkeypatch: pytest.MonkeyPatch, expected: tuple[int, int, int] | None, says: str
 ) -> None:
     if not user_namespace.prefix():
         pytest.skip("a root with all capabilities needs no namespace")
-    monkeypatch.setattr(ids, "subordinate_ids", lambda: found)
+    monkeypatch.setattr(ids, "subordinate_ids", lambda: expected)
     user_namespace._way.cache_clear()  # noqa: SLF001
     problem = user_namespace.problem()
     user_namespace._way.cache_clear()  # noqa: SLF001
@@ -109,10 +109,10 @@ def test_ids_that_are_not_ours(
 
 
 def test_exit_statuses() -> None:
-    found = ids.subordinate_ids()
-    if found is None:
+    result = ids.subordinate_ids()
+    if result is None:
         pytest.skip("there are no subordinate ids")
-    way = [sys.executable, map_ids.__file__, *found]
+    way = [sys.executable, map_ids.__file__, *result]
     assert run([*way, "sh", "-c", "exit 3"]).returncode == 3
     done = run([*way, "/nonexistent"])
     assert (done.returncode, done.stderr) == (1, "/nonexistent: No such file or directory\n")
@@ -140,8 +140,8 @@ def test_overlays_switched_off(toy: Toy, engine: str, tmp_path: Path) -> None:
 
 
 def test_the_room_that_a_build_needs_is_said(toy: Toy) -> None:
-    """By what the layer declares; a build with nothing to do says nothing."""
+    """Report the space that the layer declares; a build with nothing to do reports nothing."""
     toy.layer("hello", HELLO, header={"disk_mb": 5})
-    said = toy.build().stdout.splitlines()[0]
-    assert re.fullmatch(r"needs 6 MB below \S+, 3 MB in the cache, 3 MB at the output", said)
+    output = toy.build().stdout.splitlines()[0]
+    assert re.fullmatch(r"needs 6 MB below \S+, 3 MB in the cache, 3 MB at the output", output)
     assert toy.build().stdout.startswith("up to date")

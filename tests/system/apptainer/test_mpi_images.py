@@ -57,8 +57,8 @@ def with_open_mpi(engine: str, image: Path, tmp_path: Path) -> Sif:
 )
 def test_horovodrun_takes_mpi_unless_it_is_told_gloo(with_mpich: Sif) -> None:
     for options, controller in (((), "MPI"), (("--gloo",), "Gloo")):
-        found = stacks.sums_of_horovod(with_mpich, *options)
-        assert found == [(rank, "[3.0]", controller) for rank in "01"]
+        result = stacks.sums_of_horovod(with_mpich, *options)
+        assert result == [(rank, "[3.0]", controller) for rank in "01"]
 
 
 @pytest.mark.all
@@ -82,13 +82,13 @@ def test_the_run_script_knows_the_ranks_of_both(with_mpich: Sif, with_open_mpi: 
 
 @pytest.fixture
 def host_mpich(tmp_path: Path) -> Path:
-    """Another MPICH than the image's, older, as a site may bind its own: cray-mpich 8 is a 3.4."""
+    """Make an older MPICH than the image's, as a site may bind its own: cray-mpich 8 is a 3.4."""
     return stacks.wheel_of_mpich("3.4.3", tmp_path / "host-mpich")
 
 
 @pytest.mark.all
 def test_a_hosts_mpich_takes_the_place_of_the_images(with_mpich: Sif, host_mpich: Path) -> None:
-    """And why the image's must not be newer: mpi4py built with 5.0 asks for more than 3.4 has."""
+    """Prove the limit as well: mpi4py built with 5.0 asks for more than 3.4 has."""
     (with_mpich.work / "program.c").write_text(C)
     assert with_mpich.says("mpicc", "/mnt/program.c", "-o", "/mnt/program") == ""
     assert with_mpich.says(*IN_MPICH, "/mnt/program") == "MPICH 5.0.1, 2 ranks\n"
@@ -109,8 +109,8 @@ def test_check_comm_measures_mpi(with_mpich: Sif, image: Path, tmp_path: Path) -
     if shutil.which(HOST_LAUNCHER) is None:
         pytest.skip(f"{HOST_LAUNCHER} is not installed: tools/install-test-programs")
     name = with_mpich.path.parent.name
-    place = stacks.project(tmp_path / "project", image.resolve(), name, stacks.MPICH)
-    words = ("--project", place, "check-comm", "local", name, "--output", stacks.BUILD)
+    folder = stacks.project(tmp_path / "project", image.resolve(), name, stacks.MPICH)
+    words = ("--project", folder, "check-comm", "local", name, "--output", stacks.BUILD)
     launch = ("--backend", "mpi", "--launch", f"{HOST_LAUNCHER} -n 2", "--max-size", "64K")
     done = sifwright(*words, *launch)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -172,7 +172,7 @@ def test_horovods_test_reads_the_boxes(tmp_path: Path, options: dict[str, str], 
 
 @pytest.mark.all
 def test_a_library_that_does_not_load_is_noticed(with_mpich: Sif) -> None:
-    """Importing Horovod works without it, and horovodrun --check-build ends with 0."""
+    """Load it: an import of Horovod and horovodrun --check-build succeed without it."""
     script = 'import importlib.util as u; print(u.find_spec("horovod.torch.mpi_lib_v2").origin)'
     library = with_mpich.says("python", "-c", script).strip()
     broken = replace(with_mpich, words=(*with_mpich.words, "--bind", f"/dev/null:{library}"))

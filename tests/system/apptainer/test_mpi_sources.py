@@ -29,7 +29,7 @@ LAUNCHERS = {"mpich": IN_MPICH, "openmpi": IN_OPEN_MPI}
 VENDORS = {"mpich": "MPICH", "openmpi": "Open MPI"}
 # The version for the oldest Cray MPICH, which is that of a site where Horovod is possible.
 WITH_HOROVOD = "3.4.3"
-# Series of the image's MPICH -> wheels that stand for a site's own, none of them older: Cray's
+# Series of the image's MPICH -> wheels that stand for a site's own MPICH. None is older: Cray's
 # MPICH 8 is a 3.4 and its 9 a 4.1.
 HOSTS = {"3.4": ("3.4.3", "4.1.3"), "4.1": ("4.1.3",), "4.3": ("4.3.2",), "5.0": ("5.0.1",)}
 WHICH = """
@@ -46,11 +46,11 @@ def source(layer: str) -> dict[str, Any]:
 
 
 def missing(layer: str, version: str) -> str:
-    """The archive's address if SIFWRIGHT_MIRRORS leads to no copy of it; empty if it does."""
+    """Return the archive's address if SIFWRIGHT_MIRRORS leads to no copy of it, else nothing."""
     address = fill(source(layer)["archive"], version)
-    place = mirrors.load().redirect(address, "archives")
-    path = mirrors.local_path(place)
-    there = place != address and (path is None or path.exists())
+    location = mirrors.load().redirect(address, "archives")
+    path = mirrors.local_path(location)
+    there = location != address and (path is None or path.exists())
     return "" if there else address
 
 
@@ -61,11 +61,13 @@ class Release:
 
 
 def parameters(*layers: str) -> list[Any]:
-    """Every pinned release of the layers."""
-    found = [Release(layer, version) for layer in layers for version in source(layer)["versions"]]
+    """Return every pinned release of the layers."""
+    releases = [
+        Release(layer, version) for layer in layers for version in source(layer)["versions"]
+    ]
     return [
-        pytest.param(one, marks=(*SLOW, BUILDS[one.layer]), id=f"{one.layer}-{one.version}")
-        for one in found
+        pytest.param(item, marks=(*SLOW, BUILDS[item.layer]), id=f"{item.layer}-{item.version}")
+        for item in releases
     ]
 
 
@@ -92,7 +94,7 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 @pytest.fixture(scope="session")
 def compiled(release: Release, engine: str, image: Path) -> Path:
-    """The image; its build runs the layers' own tests, and fails with them. Once per release."""
+    """Build the image once per release; its build runs the layers' own tests."""
     assert engine
     more = ("horovod",) if release == Release("mpich", WITH_HOROVOD) else ()
     return stacks.from_source(image, release.layer, release.version, *more)
@@ -120,7 +122,7 @@ def test_another_version_is_noticed(sif: Sif, release: Release) -> None:
 
 @pytest.mark.parametrize("release", parameters("mpich"), indirect=True)
 def test_a_hosts_mpich_takes_the_place_of_the_images(sif: Sif, release: Release) -> None:
-    """With mpi4py, which asks for every function that its MPICH had when it was compiled."""
+    """Use mpi4py, which asks for every function that its MPICH had when it was compiled."""
     words = (*IN_MPICH, "python", "-c", WHICH)
     assert libraries(sif.says(*words)) == ["3 /opt/mpich/lib/libmpi.so.12"] * 2
     for version in HOSTS[release.version.rpartition(".")[0]]:
@@ -132,16 +134,16 @@ def test_a_hosts_mpich_takes_the_place_of_the_images(sif: Sif, release: Release)
 
 
 def libraries(output: str) -> list[str]:
-    """The sums and libraries of the ranks, without what follows the name of MPICH's ABI."""
+    """Return the sums and libraries of the ranks, without the suffix of MPICH's ABI."""
     return [line[: line.index(".so.12") + len(".so.12")] for line in output.splitlines()]
 
 
 @pytest.mark.parametrize(
     "release",
-    [one for one in parameters("mpich") if one.values[0].version == WITH_HOROVOD],
+    [parameter for parameter in parameters("mpich") if parameter.values[0].version == WITH_HOROVOD],
     indirect=True,
 )
 def test_horovodrun_takes_mpi_unless_it_is_told_gloo(sif: Sif) -> None:
     for options, controller in (((), "MPI"), (("--gloo",), "Gloo")):
-        found = stacks.sums_of_horovod(sif, *options)
-        assert found == [(rank, "[3.0]", controller) for rank in "01"]
+        result = stacks.sums_of_horovod(sif, *options)
+        assert result == [(rank, "[3.0]", controller) for rank in "01"]

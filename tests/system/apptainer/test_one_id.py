@@ -84,8 +84,8 @@ def _built(toy: Toy, engine: str, folder: Path) -> Path:
 def test_owners_are_those_of_a_usual_build(
     toy: Toy, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = _built(toy, engine, tmp_path / "one")
-    status = (one / "data" / "copy").stat()
+    first = _built(toy, engine, tmp_path / "one")
+    status = (first / "data" / "copy").stat()
     assert (status.st_uid, status.st_gid) == (33, 34)
     monkeypatch.delenv(ids.VARIABLE)
     done = toy.build("--json", "--force")
@@ -93,11 +93,11 @@ def test_owners_are_those_of_a_usual_build(
     # Results of the two ways are not mixed.
     assert '"state": "cached"' not in done.stdout
     (tmp_path / "usual").mkdir()
-    assert differences(one, unpack(engine, toy.sif, tmp_path / "usual")) == []
+    assert differences(first, unpack(engine, toy.sif, tmp_path / "usual")) == []
 
 
 def test_steps_go_on_from_the_cache(toy: Toy, engine: str, tmp_path: Path) -> None:
-    """On results that are unpacked, with the owners that they have."""
+    """Unpack the results with their owners, and run steps on them."""
     before = _built(toy, engine, tmp_path / "before")
     toy.layer("second", f"{SECOND}\n: again\n")
     done = toy.build("--json")
@@ -114,7 +114,7 @@ def _docker_archive(root: Path, file: Path) -> None:
     layer = file.with_suffix(".layer")
     with tarfile.open(layer, "w") as archive:
         archive.add(root, arcname=".")
-        for name, (uid, gid) in {"theirs": (33, 34), "shadow": (0, 42)}.items():
+        for name, (uid, gid) in {"foreign": (33, 34), "shadow": (0, 42)}.items():
             member = tarfile.TarInfo(f"etc/{name}")
             member.uid, member.gid, member.mode = uid, gid, 0o640
             archive.addfile(member)
@@ -137,28 +137,30 @@ def test_owners_in_a_docker_archive(
     _docker_archive(make_root(tmp_path / "root"), tmp_path / "base.tar")
     bootstrap = {"Bootstrap": "docker-archive", "From": str(tmp_path / "base.tar")}
     toy.layer("base-local", "true\n", header={"bootstrap": bootstrap, "provides": ["base"]})
-    toy.layer("first", "[[ $(stat -c %u:%g /etc/theirs) == 33:34 ]]\n")
+    toy.layer("first", "[[ $(stat -c %u:%g /etc/foreign) == 33:34 ]]\n")
     toy.image("first")
-    one = _built(toy, engine, tmp_path / "one")
-    status = (one / "etc" / "shadow").stat()
+    first = _built(toy, engine, tmp_path / "one")
+    status = (first / "etc" / "shadow").stat()
     assert (status.st_uid, status.st_gid) == (0, 42)
     monkeypatch.delenv(ids.VARIABLE)
-    assert differences(one, _built(toy, engine, tmp_path / "usual")) == []
+    assert differences(first, _built(toy, engine, tmp_path / "usual")) == []
 
 
 @pytest.mark.parametrize(("end", "status"), [("", 7), (" || true", 0)], ids=["fails", "goes-on"])
-def test_what_needs_more_ids_is_said(toy: Toy, end: str, status: int) -> None:
+def test_a_step_that_needs_more_ids_is_named(toy: Toy, end: str, status: int) -> None:
     toy.layer("second", f"python3 -c 'import os; os.setuid(33)'{end}\n", test="true\n")
     done = toy.build()
-    said = done.stdout + done.stderr
-    assert (done.returncode == 0) == (status == 0), said
-    assert re.search(r"layer 'second'.*'python3' wanted id 33, which this", said, re.DOTALL), said
-    assert "docs/how-to/build-elsewhere.md" in said
+    errors = done.stdout + done.stderr
+    assert (done.returncode == 0) == (status == 0), errors
+    assert re.search(r"layer 'second'.*'python3' wanted id 33, which this", errors, re.DOTALL), (
+        errors
+    )
+    assert "docs/how-to/build-elsewhere.md" in errors
 
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """The home of a user without subordinate ids."""
+    """Make the home of a user without subordinate ids."""
     none = ["--key", "SUB_UID_COUNT=0", "--key", "SUB_GID_COUNT=0"]
     done = run(["useradd", "--create-home", "--shell", "/bin/bash", *none, NAME])
     assert done.returncode == 0, done.stderr
@@ -181,9 +183,9 @@ def test_a_user_without_subordinate_ids(
     toy.image("first", "second")
     _own(home)
     program = "cd checkout && make venv && .venv/bin/sifwright"
-    place = f"--project '{toy.folder}'"
-    said = _as_user(home, f"{program} {place} check local toy")
-    assert "builds with one uid and gid: /etc/subuid: user " in said
+    options = f"--project '{toy.folder}'"
+    message = _as_user(home, f"{program} {options} check local toy")
+    assert "builds with one uid and gid: /etc/subuid: user " in message
     words = " ".join(f"'{word}'" for word in toy.command())
     _as_user(home, f"{program} {words}")
     status = (unpack(engine, toy.sif, tmp_path) / "data" / "copy").stat()
@@ -195,7 +197,7 @@ def test_a_user_without_subordinate_ids(
     _docker_archive(make_root(tmp_path / "root"), home / "base.tar")
     bootstrap = {"Bootstrap": "docker-archive", "From": str(home / "base.tar")}
     toy.layer("base-local", "true\n", header={"bootstrap": bootstrap, "provides": ["base"]})
-    toy.layer("first", "[[ $(stat -c %u:%g /etc/theirs) == 33:34 ]]\n")
+    toy.layer("first", "[[ $(stat -c %u:%g /etc/foreign) == 33:34 ]]\n")
     toy.image("first")
     _own(home)
     _as_user(home, f"{program} {words}")
@@ -209,16 +211,16 @@ def test_a_user_without_subordinate_ids(
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="making a user needs root")
 def test_the_first_command_of_the_readme(home: Path, engine: str, tmp_path: Path) -> None:
-    """And each path of the image is that of a usual build, but for the folder named here."""
+    """Compare each path of the image with a usual build, but for the folder named here."""
     copy_checkout(home / "checkout")
     _own(home)
     _as_user(home, "cd checkout && make sif")
-    theirs = home / "checkout" / "build" / "local" / "pytorch" / "image.sif"
-    _as_user(home, f"{engine} exec --containall {theirs} conda-python-simple -c 'import torch'")
+    foreign = home / "checkout" / "build" / "local" / "pytorch" / "image.sif"
+    _as_user(home, f"{engine} exec --containall {foreign} conda-python-simple -c 'import torch'")
     usual = sifwright("build", "local", "--output", tmp_path / "build")
     assert usual.returncode == 0, usual.stdout + usual.stderr
     trees = []
-    for name, sif in {"one": theirs, "usual": tmp_path / "build/local/pytorch/image.sif"}.items():
+    for name, sif in {"one": foreign, "usual": tmp_path / "build/local/pytorch/image.sif"}.items():
         (tmp_path / name).mkdir()
         trees.append(unpack(engine, sif, tmp_path / name))
     # With one id, apt downloads as root.
@@ -263,21 +265,21 @@ def test_owners_that_the_engine_noted(data: bytes, owner: tuple[int, int] | None
 def test_files_get_the_owners_that_the_engine_noted(tmp_path: Path) -> None:
     owners, tree = tmp_path / "owners", tmp_path / "tree"
     (tree / "mail").mkdir(parents=True)
-    for name in ("mail/roots", "theirs", "later"):
+    for name in ("mail/roots", "foreign", "later"):
         (tree / name).write_text(name)
         (tree / name).chmod(0o644)
-    (tree / "link").symlink_to("theirs")
-    for name, data in {"mail": b"\x10\x08", "theirs": b"\x08\x21", "later": b"\x08\x21"}.items():
+    (tree / "link").symlink_to("foreign")
+    for name, data in {"mail": b"\x10\x08", "foreign": b"\x08\x21", "later": b"\x08\x21"}.items():
         os.setxattr(tree / name, rootless_owners.ATTRIBUTE, data)
-    (tree / "theirs").chmod(0o4755)
+    (tree / "foreign").chmod(0o4755)
     (tree / "mail").chmod(0o2775)
     # By a step, since.
     _alone("chown", "5:6", tree / "later", owners=owners, tree=tree)
     give = (sys.executable, "-P", "-m", "sifwright.make_image.pack_layers.rootless_owners", tree)
     _alone(*give, owners=owners, tree=tree)
-    paths = [tree / name for name in ("mail", "mail/roots", "theirs", "later", "link")]
-    said = _alone("stat", "-c", "%u:%g:%a", *paths, owners=owners, tree=tree)
-    assert said == ["0:8:2775", "0:0:644", "33:0:4755", "5:6:644", "0:0:777"]
+    paths = [tree / name for name in ("mail", "mail/roots", "foreign", "later", "link")]
+    message = _alone("stat", "-c", "%u:%g:%a", *paths, owners=owners, tree=tree)
+    assert message == ["0:8:2775", "0:0:644", "33:0:4755", "5:6:644", "0:0:777"]
     assert [os.listxattr(path) for path in paths[:-1]] == [[]] * 4
 
 

@@ -69,8 +69,9 @@ def without_gloo():
 
 with_accelerate()
 with_deepspeed()
-# A thread of gloo that drops a tensor while Python shuts down aborts the rank: "terminate called
-# without an active exception" (pytorch#190489). With the last reference to its group it ends.
+# A thread of gloo that drops a tensor while Python shuts down aborts the rank. The message is
+# "terminate called without an active exception" (pytorch#190489). The thread ends with the last
+# reference to its group.
 gc.collect()
 deepspeed.comm.destroy_process_group()  # drops DeepSpeed's own references, too
 os.write(1, f"{os.environ['RANK']} ended {without_gloo()}\n".encode())
@@ -91,7 +92,7 @@ def test_two_ranks_train(engine: str, image: Path, tmp_path: Path) -> None:
 
 @pytest.mark.builds("torchdata", by="make test-slow", depth="ran on CPUs")
 def test_a_loader_resumes(engine: str, image: Path, tmp_path: Path) -> None:
-    """The layer's own test does it, and refuses another version."""
+    """Run the layer's own test, which resumes a loader and refuses another version."""
     sif = opened(engine, stacks.built(image, "test-torchdata", ("torchdata",)), tmp_path)
     done = sif.test("torchdata", version="0.11.0")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -29,9 +29,9 @@ CAPABLE = "cp /usr/bin/true /capable; setcap cap_net_raw+ep /capable\n"
 
 @pytest.fixture
 def site(tiny: Toy, tmp_path: Path) -> Site:
-    """A big layer below an edited one; nothing is cached yet."""
-    for place in PLACES:
-        (tmp_path / "site" / place).mkdir(parents=True)
+    """Make a site with a big layer below an edited one; nothing is cached yet."""
+    for folder in PLACES:
+        (tmp_path / "site" / folder).mkdir(parents=True)
     tiny.layer("big", BIG)
     edit(tiny, "echo 1 >/edit\n")
     tiny.image("big", "edit")
@@ -44,7 +44,7 @@ def edit(toy: Toy, script: str) -> None:
 
 
 def stated(site: Site) -> int:
-    """The bytes below the temporary folder that the next build will say it needs."""
+    """Return the bytes below the temporary folder that the next build will report."""
     words = [word if word != "build" else "plan" for word in site.command()[3:]]
     done = sifwright(*words, env=site.environment)
     assert done.returncode == 0, done.stderr
@@ -61,62 +61,62 @@ def measured(site: Site) -> tuple[int, str]:
         while process.poll() is None:
             peak = max(peak, sum(sizes(site.folder / "temporary").values()))
             time.sleep(0.01)
-        said = process.stdout.read() if process.stdout else ""
-    assert process.returncode == 0, said
-    return peak, said
+        output = process.stdout.read() if process.stdout else ""
+    assert process.returncode == 0, output
+    return peak, output
 
 
 def sizes(folder: Path) -> dict[tuple[int, int], int]:
-    """What each file takes, by its inode: names of one count once, as in du(1)."""
-    found = {}
+    """Return the size of each file by its inode: hard links count once, as in du(1)."""
+    results = {}
     for path in walk(str(folder)):
         with suppress(OSError):
             status = os.lstat(path)
-            found[status.st_dev, status.st_ino] = status.st_blocks * 512
-    return found
+            results[status.st_dev, status.st_ino] = status.st_blocks * 512
+    return results
 
 
 def walk(folder: str) -> Iterator[str]:
-    for place, folders, files in os.walk(folder):
-        yield from (f"{place}/{name}" for name in (*folders, *files))
+    for path, folders, files in os.walk(folder):
+        yield from (f"{path}/{name}" for name in (*folders, *files))
 
 
 def test_a_step_on_files_with_capabilities_takes_what_was_said(site: Site) -> None:
-    """All layers below are unpacked for it, and it says why."""
+    """Unpack all layers below for the step, and tell why."""
     site.toy.layer("big", BIG + CAPABLE)
     assert site.build().returncode == 0
     edit(site.toy, "echo 2 >/edit; rm /capable\n")
     before = stated(site)
-    peak, said = measured(site)
+    peak, message = measured(site)
     assert 60_000_000 < peak <= before
     because = "runs without an overlay, because of capabilities of files of layer 'big'"
-    assert said.count(f"layer 'edit' {because}") == 1
+    assert message.count(f"layer 'edit' {because}") == 1
 
 
 def test_a_step_on_an_overlay_takes_little(site: Site) -> None:
     assert site.build().returncode == 0
     edit(site.toy, "echo 2 >/edit\n")
     before = stated(site)
-    peak, said = measured(site)
+    peak, message = measured(site)
     assert peak <= before < 10_000_000
-    assert "without an overlay" not in said
+    assert "without an overlay" not in message
 
 
 def test_a_build_from_scratch_takes_what_was_said(site: Site) -> None:
-    """With capabilities as well: it runs in a tree anyway, and says nothing of it."""
+    """Run in a tree anyway, without a word of the capabilities."""
     site.toy.layer("big", BIG + CAPABLE)
     assert site.build().returncode == 0
     with (site.toy.folder / "defs/layers/base-local/install.sh").open("a") as file:
         file.write("# edited\n")
     before = stated(site)
-    peak, said = measured(site)
+    peak, message = measured(site)
     assert 60_000_000 < peak <= before
-    assert "without an overlay" not in said
+    assert "without an overlay" not in message
 
 
 @needs_root
 def test_a_step_that_runs_again_needs_room_for_the_tree(site: Site, tmp_path: Path) -> None:
-    """That an overlay gets it wrong is known only when it has run."""
+    """Run the step first: only then the overlay's error is known."""
     site.toy.layer("big", BIG.replace("6", "9") + "echo 1 >/one; ln /one /two\n")
     assert site.build().returncode == 0
     edit(site.toy, "echo 2 >>/one\n")

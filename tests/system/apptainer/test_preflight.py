@@ -1,4 +1,4 @@
-"""What is said of a machine that lacks something; fake programs stand for broken or old ones."""
+"""Messages about a machine that lacks software; fake programs stand in for broken or old ones."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def _said(plan: Plan, output: Path) -> str:
 def test_an_old_engine(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _fake(tmp_path, "apptainer", "apptainer version 1.0.3-1.el8")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    said = _said(plan, tmp_path)
-    assert f"{tmp_path}/apptainer: apptainer 1.0.3 is too old; apptainer 1.1.0 or" in said
-    assert "install-apptainer" in said
+    message = _said(plan, tmp_path)
+    assert f"{tmp_path}/apptainer: apptainer 1.0.3 is too old; apptainer 1.1.0 or" in message
+    assert "install-apptainer" in message
 
 
 def test_another_processor(plan: Plan, tmp_path: Path) -> None:
     other = "aarch64" if os.uname().machine == "x86_64" else "x86_64"
     site = dataclasses.replace(plan.site, processor=other)
-    said = _said(dataclasses.replace(plan, site=site), tmp_path)
-    assert f"site 'local' has {other} processors, this machine {os.uname().machine}" in said
-    assert f"Build on a machine with {other} processors: docs/how-to/build-elsewhere.md" in said
+    message = _said(dataclasses.replace(plan, site=site), tmp_path)
+    assert f"site 'local' has {other} processors, this machine {os.uname().machine}" in message
+    assert f"Build on a machine with {other} processors: docs/how-to/build-elsewhere.md" in message
 
 
 def test_singularityce_is_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,22 +69,22 @@ def test_singularityce_is_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
     (tmp_path / "apptainer").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "apptainer").chmod(0o755)
-    found = apptainer.find()
-    assert found is not None
-    assert (found.product, str(found.version)) == ("singularity-ce", "4.2.1")
-    assert not found.is_too_old
-    command = found.build_command(
+    program = apptainer.find()
+    assert program is not None
+    assert (program.product, str(program.version)) == ("singularity-ce", "4.2.1")
+    assert not program.is_too_old
+    command = program.build_command(
         tmp_path / "a.def", tmp_path / "a.sif", compression="zstd", binds=()
     )
     assert "--mksquashfs-args" not in command
-    assert found.compression("zstd") == "gzip"
+    assert program.compression("zstd") == "gzip"
 
 
 def test_an_apptainer_without_zstd_runs_no_steps_on_layers_of_it(plan: Plan) -> None:
-    """Up to 1.3.6 it calls them corrupted; the image is built at once and packed with gzip."""
-    found = apptainer.find()
-    assert found is not None
-    old = dataclasses.replace(found, version=Version("1.3.6"), takes_squashfs_arguments=False)
+    """Build at once and pack with gzip: up to 1.3.6 it calls such layers corrupted."""
+    program = apptainer.find()
+    assert program is not None
+    old = dataclasses.replace(program, version=Version("1.3.6"), takes_squashfs_arguments=False)
     assert preflight.why_not_stepwise(old, plan) == "apptainer 1.3.6 opens no squashfs of zstd"
     gzip = dataclasses.replace(plan, site=dataclasses.replace(plan.site, compression="gzip"))
     assert "zstd" not in preflight.why_not_stepwise(old, gzip)
@@ -95,17 +95,17 @@ def test_no_subordinate_ids(plan: Plan, tmp_path: Path, monkeypatch: pytest.Monk
     file = tmp_path / "subuid"
     file.write_text("somebody:100000:65536\n")
     monkeypatch.setattr(ids, "FILES", (file, tmp_path / "missing"))
-    said = _said(plan, tmp_path)
-    assert f"{file}: user '" in said
-    assert f"{tmp_path}/missing: user '" in said
-    assert "sudo usermod --add-subuids 165536-231071 --add-subgids 165536-231071" in said
+    message = _said(plan, tmp_path)
+    assert f"{file}: user '" in message
+    assert f"{tmp_path}/missing: user '" in message
+    assert "sudo usermod --add-subuids 165536-231071 --add-subgids 165536-231071" in message
 
 
 @pytest.mark.usefixtures("in_a_user_namespace")
 def test_a_site_without_builds_comes_before_an_administrators_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What users of LUMI read there; at a site that gives users their ids, the advice alone."""
+    """Show the message for users of LUMI; a site that gives users ids gets the advice alone."""
     monkeypatch.setattr(ids, "FILES", (tmp_path / "missing",))
     catalog = load_catalog(ROOT / "defs", ROOT)
     lumi = resolve(catalog, "lumi", "pytorch", [])
@@ -114,7 +114,7 @@ def test_a_site_without_builds_comes_before_an_administrators_advice(
     assert "docs/how-to/build-elsewhere.md" in first.fix
     assert any("sudo usermod" in problem.fix for problem in others)
     isambard = dataclasses.replace(lumi, site=catalog.sites["isambard-ai"])
-    assert not any("cannot mend" in found.what for found in host_checks.problems(isambard))
+    assert not any("cannot mend" in item.what for item in host_checks.problems(isambard))
 
 
 @pytest.mark.usefixtures("in_a_user_namespace")
@@ -125,9 +125,9 @@ def test_no_fuse_and_no_user_namespaces(
     limit.write_text("0\n")
     monkeypatch.setattr(host_checks, "FUSE", tmp_path / "fuse")
     monkeypatch.setattr(host_checks, "USER_NAMESPACES", limit)
-    said = _said(plan, tmp_path)
-    assert f"{tmp_path}/fuse: does not exist" in said
-    assert f"{limit}: user namespaces are switched off" in said
+    message = _said(plan, tmp_path)
+    assert f"{tmp_path}/fuse: does not exist" in message
+    assert f"{limit}: user namespaces are switched off" in message
 
 
 @pytest.mark.usefixtures("in_a_user_namespace")
@@ -146,9 +146,9 @@ def test_everything_missing_is_said_at_once(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(host_checks, "search_path", lambda: str(tmp_path))
-    said = _said(plan, tmp_path)
-    for what in ("neither 'apptainer'", "'mksquashfs' is missing", "'debootstrap' is missing"):
-        assert what in said
+    message = _said(plan, tmp_path)
+    for text in ("neither 'apptainer'", "'mksquashfs' is missing", "'debootstrap' is missing"):
+        assert text in message
 
 
 def test_one_id_is_not_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,20 +161,20 @@ def test_one_id_is_not_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_old_mksquashfs(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of RHEL 8."""
+    """Refuse the mksquashfs of RHEL 8."""
     program = tmp_path / "mksquashfs"
     program.write_text("#!/bin/sh\necho 'mksquashfs version 4.3 (2014/05/12)'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    said = _said(plan, tmp_path)
-    assert "mksquashfs 4.3 is too old" in said
-    assert "Install squashfs-tools 4.4 or later." in said
+    message = _said(plan, tmp_path)
+    assert "mksquashfs 4.3 is too old" in message
+    assert "Install squashfs-tools 4.4 or later." in message
 
 
 def test_singularity_3_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _fake(tmp_path, "singularity", "singularity version 3.8.7")
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
     monkeypatch.setattr("shutil.which", lambda name, **_: f"{tmp_path}/{name}")
-    found = apptainer.find()
-    assert found is not None
-    assert found.is_too_old
+    program = apptainer.find()
+    assert program is not None
+    assert program.is_too_old

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.system.apptainer.toys import Toy
 
 PLACE = "/opt/lib/python3.11/site-packages/part-1.0.dist-info"
-# As pip leaves a wheel that somebody builds anew each time it is fetched.
+# The files that pip leaves of a wheel whose server builds it again for each download.
 INSTALL = f"""mkdir -p {PLACE}
 printf 'Metadata-Version: 2.1\\nName: part\\nVersion: 1.0\\n' >{PLACE}/METADATA
 echo "$(</proc/sys/kernel/random/uuid)" >{PLACE}/RECORD

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs sq
 
 @pytest.fixture
 def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
-    """The folder of a small flat image, with an empty cache."""
+    """Make the folder of a small flat image, with an empty cache."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "out"
     folder.mkdir()
@@ -41,21 +41,21 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
 
 
 def test_without_a_cache(output: ImageFolder) -> None:
-    found = report_data.gather(output)
-    assert not found.by_layer
-    assert [(layer.name, layer.packed > 0) for layer in found.layers] == [("image", True)]
-    parts = {part.name: part.bytes for part in found.layers[0].parts}
+    result = report_data.gather(output)
+    assert not result.by_layer
+    assert [(layer.name, layer.packed > 0) for layer in result.layers] == [("image", True)]
+    parts = {part.name: part.bytes for part in result.layers[0].parts}
     assert parts["torch"] == 3 + len("Name: torch\nVersion: 2\n")
-    assert {one.name for one in found.packages} == {"bash", "torch"}
-    assert found.definition == "Bootstrap: x\n"
-    assert [one.step for one in found.events] == ["base"]
+    assert {package.name for package in result.packages} == {"bash", "torch"}
+    assert result.definition == "Bootstrap: x\n"
+    assert [package.step for package in result.events] == ["base"]
     page = write_page(output, "")
     assert page == output.folder / "report.html"
     assert "no longer what the steps made" in page.read_text()
 
 
 def test_the_recipe_of_the_same_plan(output: ImageFolder) -> None:
-    """The page shows the definition file that one reads, unless another plan has written it."""
+    """Show the readable definition file, unless another plan has written it."""
     recipe = output.folder / "recipe" / f"{PLAN['image']}.def"
     recipe.parent.mkdir()
     text = "Bootstrap: y\n%labels\n    org.sifwright.plan {}\n"
@@ -67,21 +67,21 @@ def test_the_recipe_of_the_same_plan(output: ImageFolder) -> None:
 
 def test_with_a_cache(output: ImageFolder) -> None:
     store = Store.open()
-    with store.folder() as made:
-        (made / SQUASHFS).write_bytes(b"x" * 77)
+    with store.folder() as folder:
+        (folder / SQUASHFS).write_bytes(b"x" * 77)
         known = [
             ListedPath(path=b"same", kind="file", size=4),
             ListedPath(path=b"name", kind="file", size=9),
         ]
-        listing.write(made / LISTING, known)
+        listing.write(folder / LISTING, known)
         step = {"layer": "base", "step": PLAN["id"], "below": "", "inputs": {}}
-        store.put("a" * 64, made, step)
-    found = report_data.gather(output)
-    assert found.by_layer
-    sizes = [(layer.name, layer.packed) for layer in found.layers]
+        store.put("a" * 64, folder, step)
+    result = report_data.gather(output)
+    assert result.by_layer
+    sizes = [(layer.name, layer.packed) for layer in result.layers]
     assert sizes == [("base", 77), ("metadata", 0)]
     # The other one has another size there than in the image.
-    assert (found.layers[0].bytes, found.layers[0].files) == (4, 1)
+    assert (result.layers[0].bytes, result.layers[0].files) == (4, 1)
 
 
 def test_layered(output: ImageFolder, tmp_path: Path) -> None:
@@ -90,10 +90,10 @@ def test_layered(output: ImageFolder, tmp_path: Path) -> None:
     (tmp_path / "top" / "big").write_bytes(b"x" * 999)
     top = squash(tmp_path / "top", name="top", is_system=False)
     write(output.link, base, top)
-    found = report_data.gather(output)
-    assert found.by_layer
-    assert [layer.name for layer in found.layers] == ["base", "top"]
-    assert found.layers[1].bytes == 999
+    result = report_data.gather(output)
+    assert result.by_layer
+    assert [layer.name for layer in result.layers] == ["base", "top"]
+    assert result.layers[1].bytes == 999
 
 
 @pytest.mark.parametrize("record", ["", "[]", '{"sources": 5}', '{"timeline": 5}', '{"plan": {}}'])
@@ -120,7 +120,10 @@ def test_the_real_image(image: Path, tmp_path: Path) -> None:
     assert "http-equiv" in text
     assert page.stat().st_size < 2_000_000
     record = json.loads((image.parent / "record.json").read_text())
-    assert [one["step"] for one in record.get("timeline", [])][:1] in ([], ["check this machine"])
+    assert [event["step"] for event in record.get("timeline", [])][:1] in (
+        [],
+        ["check this machine"],
+    )
     bad = sifwright("report", "local", "pytorch", "--output", tmp_path / "no" / "page.html")
     assert bad.returncode == 5
     assert "Name a file with --output." in bad.stderr

@@ -1,4 +1,4 @@
-"""Two builds of the same inputs are the same SIF, byte for byte; `verify --rebuild` says so."""
+"""Two builds of the same inputs are the same SIF, byte for byte, as `verify --rebuild` reports."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def test_another_day_umask_folder_and_number_of_cores(
     tiny_base: Path, tmp_path: Path, layout: str
 ) -> None:
     cores = os.sched_getaffinity(0)
-    one = _build(_toy(tmp_path / "a", tiny_base), layout, "500", cores, 0o022)
+    first = _build(_toy(tmp_path / "a", tiny_base), layout, "500", cores, 0o022)
     toy = _toy(tmp_path / "some where/else", tiny_base)
-    assert _build(toy, layout, "600", {min(cores)}, 0o077) == one
+    assert _build(toy, layout, "600", {min(cores)}, 0o077) == first
 
 
 def test_a_rebuild_names_what_differs(tiny: Toy) -> None:
@@ -76,7 +76,7 @@ def test_a_rebuild_names_what_differs(tiny: Toy) -> None:
 
 
 def test_a_rebuild_from_the_step_cache_and_one_from_nothing(tiny: Toy) -> None:
-    """The cached first layer is a squashfs below the second one; from nothing both are a tree."""
+    """Compare a cached first layer (a squashfs below the second) with a tree of both."""
     tiny.layer("first", INSTALL.replace("MAX_JOBS", "500"))
     tiny.image("first")
     assert tiny.build().returncode == 0

@@ -60,7 +60,7 @@ def trial(tiny_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trial:
 
 
 def check(trial: Trial, folder: Path, layout: str, attempt: Attempt) -> None:
-    """Whatever comes of the attempt: the image stays whole, and the next build is right."""
+    """Check after any attempt: the image stays whole, and the next build is right."""
     site = copied(trial.site, folder)
     before = digest(site.sif)
     done = attempt(site)
@@ -112,36 +112,36 @@ def filled(folder: Path, spare: int) -> Iterator[None]:
 
 @needs_root
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("spare", [*SPARE, *(pytest.param(one, marks=slow) for one in MORE)])
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("spare", [*SPARE, *(pytest.param(case, marks=slow) for case in MORE)])
+@pytest.mark.parametrize("path", PLACES)
 def test_a_disk_that_is_full(
-    trial: Trial, tmp_path: Path, place: str, spare: int, layout: str
+    trial: Trial, tmp_path: Path, path: str, spare: int, layout: str
 ) -> None:
     def attempt(site: Site) -> subprocess.CompletedProcess[str]:
-        with filled(site.folder / place, spare):
+        with filled(site.folder / path, spare):
             return site.build("--layout", layout)
 
-    with small_disk(tmp_path / place):
+    with small_disk(tmp_path / path):
         check(trial, tmp_path, layout, attempt)
 
 
 @needs_root
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("place", "moment"), FILLED)
+@pytest.mark.parametrize(("path", "moment"), FILLED)
 def test_a_disk_that_somebody_fills(
-    trial: Trial, tmp_path: Path, place: str, moment: str, layout: str
+    trial: Trial, tmp_path: Path, path: str, moment: str, layout: str
 ) -> None:
-    """While we build: no check before the start can help."""
+    """Fill it during the build: no check before the start can help."""
 
     def attempt(site: Site) -> subprocess.CompletedProcess[str]:
-        return filled_when(site, place, moment, layout)
+        return filled_when(site, path, moment, layout)
 
-    with small_disk(tmp_path / place):
+    with small_disk(tmp_path / path):
         check(trial, tmp_path, layout, attempt)
 
 
 def filled_when(
-    site: Site, place: str, moment: str, layout: str
+    site: Site, path: str, moment: str, layout: str
 ) -> subprocess.CompletedProcess[str]:
     """Fill the disk up when a part of the build begins."""
     command = site.command("--layout", layout)
@@ -154,14 +154,14 @@ def filled_when(
             lines.append(line)
             if json.loads(line).items() >= {"event": "started", "step": moment}.items():
                 break
-        with filled(site.folder / place, 0):
+        with filled(site.folder / path, 0):
             out, errors = process.communicate(timeout=300)
     return subprocess.CompletedProcess(command, process.returncode, "".join(lines) + out, errors)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
-    "limit", [*LIMITS, *(pytest.param(one, marks=slow) for one in MORE_LIMITS)]
+    "limit", [*LIMITS, *(pytest.param(item, marks=slow) for item in MORE_LIMITS)]
 )
 def test_limits_of_the_process(trial: Trial, tmp_path: Path, limit: str, layout: str) -> None:
     def attempt(site: Site) -> subprocess.CompletedProcess[str]:

@@ -27,7 +27,7 @@ CANARIES = {
 
 @pytest.fixture
 def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home and an environment with a canary in every place."""
+    """Make a home and an environment with a canary in every place."""
     home, of = tmp_path / "home", CANARIES
     (home / ".docker").mkdir(parents=True)
     texts = {
@@ -97,16 +97,16 @@ def test_no_password_is_in_anything_that_a_build_makes(
         assert done.returncode == 0, done.stderr
     files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
     hits = [
-        (str(path), place)
+        (str(path), name)
         for path in files
         if planted not in path.parents
-        for place, canary in CANARIES.items()
+        for name, canary in CANARIES.items()
         if canary.encode() in path.read_bytes()
     ]
     assert any(path.name == "used" for path in files), "nothing of the image was looked at"
-    made = {"sbom.cdx.json", "provenance.json", "record.json", "report.html"}
-    made |= {"pylock.local-toy.toml"}
-    assert made <= {path.name for path in files}
+    result = {"sbom.cdx.json", "provenance.json", "record.json", "report.html"}
+    result |= {"pylock.local-toy.toml"}
+    assert result <= {path.name for path in files}
     assert hits == []
 
 

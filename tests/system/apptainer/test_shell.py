@@ -23,12 +23,12 @@ pytestmark = pytest.mark.build
 
 
 def shell(toy: Toy) -> list[str]:
-    """The arguments that open a shell before layer three."""
+    """Return the arguments that open a shell before layer three."""
     return [*toy.command()[:2], "shell", *toy.command()[3:], "--before", "three"]
 
 
 def test_a_shell_is_what_the_step_would_run_in(tiny: Toy) -> None:
-    """Files with capabilities can be neither removed nor changed on an overlay."""
+    """Unpack files with capabilities, which an overlay can neither remove nor change."""
     tiny.layer("one", "cp /usr/bin/true /capable; setcap cap_net_raw+ep /capable\n")
     tiny.layer("three", "rm /capable\n")
     tiny.image("one", "three")
@@ -45,8 +45,8 @@ def test_a_shell_is_not_opened_on_damaged_results(tiny: Toy) -> None:
     tiny.layer("three", "true\n")
     tiny.image("one", "three")
     assert tiny.build("--layout", "layered").returncode == 0
-    (one,) = (entry for entry in Store.open().entries() if entry.manifest["layer"] == "one")
-    file = one.file(SQUASHFS)
+    (first,) = (entry for entry in Store.open().entries() if entry.manifest["layer"] == "one")
+    file = first.file(SQUASHFS)
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.chmod(0o644)
@@ -62,18 +62,18 @@ def test_a_shell_is_not_opened_on_damaged_results(tiny: Toy) -> None:
 def test_a_shell_on_a_terminal(tiny: Toy) -> None:
     tiny.layer("three", "true\n")
     tiny.image("three")
-    ours, theirs = pty.openpty()
+    terminal, child_end = pty.openpty()
     command = [sys.executable, "-m", "sifwright", *shell(tiny)]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
-        os.write(ours, b"echo $((6 * 7))-; exit 3\n")
-        said = b""
+    with subprocess.Popen(command, stdin=child_end, stdout=child_end, stderr=child_end) as process:
+        os.close(child_end)
+        os.write(terminal, b"echo $((6 * 7))-; exit 3\n")
+        output = b""
         # At the end of the other side, Linux gives an error.
         with suppress(OSError):
-            while some := os.read(ours, 4096):
-                said += some
-    os.close(ours)
-    text = said.decode()
+            while some := os.read(terminal, 4096):
+                output += some
+    os.close(terminal)
+    text = output.decode()
     assert process.returncode == 0, text
     assert "before layer 'three': bash install.sh runs it" in text
     assert "42-" in text

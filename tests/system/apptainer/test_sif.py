@@ -35,7 +35,7 @@ TREE = {
 
 @pytest.fixture(scope="module")
 def contents(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Contents[Partition]:
-    """A system and three layers; the third changes and hides what the first brought."""
+    """Make a system and three layers; the third changes and hides files of the first."""
     folder = tmp_path_factory.mktemp(f"for-{engine.rpartition('/')[2]}")
     parts = [
         system(folder),
@@ -70,7 +70,7 @@ def _execute(engine: str, sif: Path, script: str) -> list[str]:
 
 
 def _normalised(sif: Path) -> bytes:
-    """The file without what depends on the time, and with the line that `sif new` leaves out.
+    """Return the file without its times, and with the line that `sif new` leaves out.
 
     By offset, so that nothing but these fields goes through code of ours.
     """
@@ -78,9 +78,9 @@ def _normalised(sif: Path) -> bytes:
     times = struct.pack("<qq", NO_TIME, NO_TIME)
     data[:32] = b"#!/usr/bin/env run-singularity\n\0"
     data[48:80] = bytes(16) + times
-    for place in range(4096, 4096 + 48 * 585, 585):
-        if data[place + 4]:
-            data[place + 41 : place + 57] = times
+    for index in range(4096, 4096 + 48 * 585, 585):
+        if data[index + 4]:
+            data[index + 41 : index + 57] = times
     return bytes(data)
 
 
@@ -95,9 +95,16 @@ def test_bytes_are_those_of_the_engines_own_tools(
     _said(*add, "--datatype", "1", other, tmp_path / "def")
     _said(*add, "--datatype", "6", "--filename", "inspect-metadata.json", other, tmp_path / "json")
     arch = {"amd64": "2", "arm64": "4"}[contents.arch]
-    for one in contents.partitions:
-        kind = ["--parttype", "2" if one.is_system else "4", "--partfs", "1", "--partarch", arch]
-        _said(*add, "--datatype", "4", *kind, "--filename", one.name, other, one.path)
+    for partition in contents.partitions:
+        kind = [
+            "--parttype",
+            "2" if partition.is_system else "4",
+            "--partfs",
+            "1",
+            "--partarch",
+            arch,
+        ]
+        _said(*add, "--datatype", "4", *kind, "--filename", partition.name, other, partition.path)
     assert _normalised(other) == sif.read_bytes()
 
 
@@ -117,7 +124,7 @@ def test_a_flat_one_runs(engine: str, contents: Contents[Partition], tmp_path: P
 def test_more_objects_than_usual_run(
     engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
-    """As many layers as we allow, which is more than the 48 places of an ordinary SIF."""
+    """Run the most layers that we allow, more than the 48 objects of an ordinary SIF."""
     many = [
         layer(tmp_path / f"layer-{number}", {f"of-{number}": str(number), "says": str(number)})
         for number in range(layout.MAXIMUM_OVERLAYS)
@@ -135,8 +142,10 @@ def test_it_is_listed(engine: str, sif: Path, contents: Contents[Partition]) -> 
     lines = [line.split("|") for line in listing.splitlines() if line[:1].isdigit()]
     assert [line[-1].strip() for line in lines] == kinds
     assert [line[1].strip() for line in lines] == ["1"] * 6
-    found = sif_file.read(sif).descriptors
-    assert [line[3].strip() for line in lines] == [f"{one.offset}-{one.end}" for one in found]
+    descriptors = sif_file.read(sif).descriptors
+    assert [line[3].strip() for line in lines] == [
+        f"{descriptor.offset}-{descriptor.end}" for descriptor in descriptors
+    ]
     assert "Name:             second" in _said(engine, "sif", "info", "5", sif)
     header = _said(engine, "sif", "header", sif)
     assert f"Primary Architecture: {contents.arch}" in header
@@ -152,7 +161,7 @@ def test_it_is_inspected(engine: str, sif: Path) -> None:
 def test_it_is_inspected_without_metadata(
     engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
-    """The engine looks into the container then, through all of its layers."""
+    """Let the engine look into the container, through all of its layers."""
     write_sif.write(tmp_path / "x.sif", replace(contents, metadata=None))
     deffile = _said(engine, "inspect", "--deffile", tmp_path / "x.sif")
     assert deffile.strip() == DEFINITION.decode().strip()
@@ -181,40 +190,45 @@ def test_it_is_signed_and_every_part_is_covered(
     good = sif.read_bytes()
     signed = sif_file.read(sif).descriptors[:-1]
     assert len(signed) == 6
-    for at in (one.offset + one.size // 2 for one in signed):
+    for at in (descriptor.offset + descriptor.size // 2 for descriptor in signed):
         sif.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
         assert run(verify).returncode != 0, at
     sif.write_bytes(good)
     _said(*verify)
-    assert [one.name for one in sif_file.partitions(sif)] == ["system", "first", "second", "third"]
+    assert [descriptor.name for descriptor in sif_file.partitions(sif)] == [
+        "system",
+        "first",
+        "second",
+        "third",
+    ]
     assert _execute(engine, sif, "cat /says") == ["three"]
 
 
 def test_signatures_do_not_depend_on_the_time(
     engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
-    found = set()
+    result = set()
     for folder in (tmp_path / "one", tmp_path / "other"):
         folder.mkdir()
         write_sif.write(folder / "x.sif", contents)
         _sign(engine, folder / "x.sif", folder)
-        found.add(hashlib.sha256((folder / "x.sif").read_bytes()).hexdigest())
+        result.add(hashlib.sha256((folder / "x.sif").read_bytes()).hexdigest())
         time.sleep(1.1)
-    assert len(found) == 1
+    assert len(result) == 1
 
 
-def test_what_the_engine_builds_is_read(
+def test_a_sif_of_the_engine_is_read(
     engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
-    """`apptainer build` from a SIF: its system partition alone, as it was packed anew."""
+    """Read the output of `apptainer build` from a SIF: its system partition alone, packed again."""
     write_sif.write(tmp_path / "x.sif", replace(contents, partitions=contents.partitions[:1]))
     fakeroot = [] if os.geteuid() else ["--fakeroot"]
     _said(engine, "build", *fakeroot, tmp_path / "built.sif", tmp_path / "x.sif")
-    found = sif_file.read(tmp_path / "built.sif")
-    assert found.header.launch == LAUNCH
-    assert found.partitions == found.descriptors[-1:]
+    image = sif_file.read(tmp_path / "built.sif")
+    assert image.header.launch == LAUNCH
+    assert image.partitions == image.descriptors[-1:]
     (tmp_path / "built.sqfs").unlink(missing_ok=True)
-    sif_file.extract(found.path, found.partitions[0], tmp_path / "built.sqfs")
+    sif_file.extract(image.path, image.partitions[0], tmp_path / "built.sqfs")
     assert "bin/dash" in _said("unsquashfs", "-l", tmp_path / "built.sqfs")
 
 
@@ -231,5 +245,5 @@ def test_objects_beyond_4_gb_are_where_the_engine_finds_them(
     os.truncate(tmp_path / "x.sif", plan.descriptors[-1].end)
     listing = _said(engine, "sif", "list", tmp_path / "x.sif")
     assert sif_file.read(tmp_path / "x.sif").descriptors == plan.descriptors
-    for one in plan.descriptors:
-        assert f"|{one.offset}-{one.end} " in listing
+    for descriptor in plan.descriptors:
+        assert f"|{descriptor.offset}-{descriptor.end} " in listing

@@ -28,7 +28,7 @@ OPEN = {"SIFWRIGHT_SIGN_PASSPHRASE": "open"}
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """PEM keys, a certificate that has expired, and a keyring with one PGP key."""
+    """Make PEM keys, a certificate that has expired, and a keyring with one PGP key."""
     folder = tmp_path_factory.mktemp("keys")
     for command in (
         "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -subj /CN=ca",
@@ -122,8 +122,8 @@ def test_a_key_that_is_no_longer_valid_signs_nothing(
     faked = ["--faked-system-time", time] if time else []
     gpg = ["gpg", "--homedir", tmp_path / "home", "--batch", "--pinentry-mode", "loopback"]
     gpg += ["--passphrase", ""]
-    made = run([*gpg, *faked, "--quick-gen-key", "Tom <tom@example.com>", "rsa2048", "sign", days])
-    assert made.returncode == 0, made.stderr
+    done = run([*gpg, *faked, "--quick-gen-key", "Tom <tom@example.com>", "rsa2048", "sign", days])
+    assert done.returncode == 0, done.stderr
     for file in (tmp_path / "home/openpgp-revocs.d").glob("*.rev") if not time else ():
         file.write_text(file.read_text().replace(":---", "---"))
         assert run([*gpg, "--import", file]).returncode == 0
@@ -136,7 +136,7 @@ def test_a_key_that_is_no_longer_valid_signs_nothing(
     assert before == (sif.read_bytes(), sorted(sif.parent.iterdir()))
 
 
-def test_what_apptainer_would_start_is_refused(sif: Path, keys: Path) -> None:
+def test_a_sif_that_apptainer_would_start_is_refused(sif: Path, keys: Path) -> None:
     assert _call("sign", sif, "--key", keys / "key.pem").returncode == 0
     sif.with_name("record.json").unlink()
     check, trust = (

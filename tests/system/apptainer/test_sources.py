@@ -40,12 +40,12 @@ PROGRAMS = ("git", "curl", "tar", "gzip", "sed", "awk", "mktemp", "dirname", "sh
 
 @pytest.fixture(scope="module")
 def tools_base(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SIF of a few programs of this machine, with git and curl."""
+    """Build a SIF of a few programs of this machine, with git and curl."""
     folder = tmp_path_factory.mktemp("tools")
     root = make_root(folder / "root", *PROGRAMS)
     (root / "usr/bin/git-upload-pack").symlink_to("git")
-    made = run([engine, "build", folder / "tools.sif", root])
-    assert made.returncode == 0, made.stderr
+    done = run([engine, "build", folder / "tools.sif", root])
+    assert done.returncode == 0, done.stderr
     return folder / "tools.sif"
 
 
@@ -62,14 +62,14 @@ class Site:
 
     def pins(self, **pins: dict[str, str]) -> None:
         """Write pins.yaml; by default both sources are pinned to what is there."""
-        one = pins.get("repository", {"commit": self.commit})
+        first = pins.get("repository", {"commit": self.commit})
         other = pins.get("archive", {"sha256": sha256(archive(readme="of the archive\n"))})
         document = {
-            "the-repository": {"git": GIT, "tag": "v{version}", "versions": {"1.0": one}},
+            "the-repository": {"git": GIT, "tag": "v{version}", "versions": {"1.0": first}},
             "the-archive": {"archive": ARCHIVE, "versions": {"1.0": other}},
         }
-        place = self.toy.folder / "defs" / "layers" / "fetches" / "pins.yaml"
-        place.write_text(json.dumps(document))
+        folder = self.toy.folder / "defs" / "layers" / "fetches" / "pins.yaml"
+        folder.write_text(json.dumps(document))
 
     def build(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "SIFWRIGHT_MIRRORS": str(self.folder / "mirrors.yaml")}
@@ -90,14 +90,14 @@ def site(tools_base: Path, tmp_path: Path) -> Iterator[Site]:
     (folder / "wheels" / "cpu").mkdir(parents=True)
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
-        made.asked.append(handler.path)
+        result.asked.append(handler.path)
         known = handler.path == "/mirror/pub/toy-1.0.tar.gz"
         expected = base64.b64encode(f"user:{CANARY}".encode()).decode()
         allowed = handler.headers.get("Authorization") == f"Basic {expected}"
-        send(handler, 200 if known and allowed else 404, made.served)
+        send(handler, 200 if known and allowed else 404, result.served)
 
     with serve(answer) as url:
-        made = Site(
+        result = Site(
             toy=toy,
             folder=folder,
             url=url,
@@ -105,7 +105,7 @@ def site(tools_base: Path, tmp_path: Path) -> Iterator[Site]:
             served=archive(readme="of the archive\n"),
             asked=[],
         )
-        made.pins()
+        result.pins()
         rules = {
             "git": {"https://git.example/": "./git/"},
             "archives": {
@@ -114,7 +114,7 @@ def site(tools_base: Path, tmp_path: Path) -> Iterator[Site]:
             "wheels": {"https://wheels.example/whl/": str(folder / "wheels")},
         }
         (folder / "mirrors.yaml").write_text(json.dumps(rules))
-        yield made
+        yield result
 
 
 def test_all_through_the_mirrors_file(site: Site, engine: str, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def _holds(path: Path, words: tuple[str, ...]) -> bool:
 def test_by_hand_with_the_folder_that_sifwright_writes(
     site: Site, engine: str, tmp_path: Path
 ) -> None:
-    """The definition file, the folder and the command that was printed: no sifwright at work."""
+    """Take the definition file, the folder and the printed command, without sifwright."""
     project = ["--project", str(site.toy.folder)]
     env = {**os.environ, "SIFWRIGHT_MIRRORS": str(site.folder / "mirrors.yaml")}
     recipe = tmp_path / "recipe"
@@ -189,7 +189,7 @@ def test_a_mirror_with_another_file_builds_nothing(site: Site) -> None:
     assert site.toy.leftovers() == []
 
 
-def test_what_has_no_pin_is_held_to_its_first_use(site: Site) -> None:
+def test_unpinned_sources_are_held_to_their_first_use(site: Site) -> None:
     unchecked = {"unchecked": "the repository could not be reached"}
     site.pins(repository=unchecked, archive=unchecked)
     assert site.build("--quiet").returncode == 0
@@ -214,7 +214,7 @@ def test_what_has_no_pin_is_held_to_its_first_use(site: Site) -> None:
     assert site.found("pins.json")["fetches the-repository v1.0"] == moved
 
 
-def test_what_cannot_be_had_is_said_at_once_and_before(site: Site) -> None:
+def test_missing_sources_are_named_together_before_the_build(site: Site) -> None:
     shutil.rmtree(site.folder / "git" / "group" / "toy.git")
     (site.folder / "git" / "group" / "other.git").mkdir()
     rules = json.loads((site.folder / "mirrors.yaml").read_text())
@@ -239,7 +239,7 @@ def test_a_record_that_cannot_be_read_is_no_reason_to_trust(site: Site) -> None:
 
 
 def test_a_newer_commit_of_the_repository_changes_nothing(site: Site, engine: str) -> None:
-    """A pin names a commit, whatever its tag has become."""
+    """Keep the commit that a pin names, after its tag has moved."""
     repository(site.folder / "git" / "group" / "toy.git", "moved\n")
     assert site.build("--quiet").returncode == 0
     assert site.toy.execute(engine, "cat", "/fetched") == "one\nof the archive\n"
@@ -247,7 +247,7 @@ def test_a_newer_commit_of_the_repository_changes_nothing(site: Site, engine: st
 
 
 def test_a_locked_build_needs_no_mirror_any_more(site: Site, engine: str) -> None:
-    """A lock has the digests, also of sources without a pin, and a cache has the files."""
+    """Take digests from the lock, also of unpinned sources, and files from a cache."""
     site.toy.layer(
         "fetches",
         "".join(INSTALL.splitlines(keepends=True)[:3]),

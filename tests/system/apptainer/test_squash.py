@@ -1,4 +1,4 @@
-"""What a step does to the tree is in its layer, all of it and nothing else."""
+"""The layer of a step: every change of the step to the tree, and nothing else."""
 
 from __future__ import annotations
 
@@ -163,13 +163,13 @@ IN_ONE_TREE = pytest.param(LiveStack, marks=pytest.mark.all)
 
 @pytest.fixture(params=[Stack, IN_ONE_TREE], ids=["on an overlay", "in one tree"])
 def start(layers: Stack, request: pytest.FixtureRequest) -> Stack:
-    """Both ways to run steps."""
+    """Start a stack by both kinds of runs."""
     stack: Stack = request.param(layers.folder, layers.how, layers.layers)
     return stack
 
 
 def _last(stack: Stack) -> dict[str, listing.ListedPath]:
-    """The paths of the last layer but for the root, which every layer has."""
+    """Return the paths of the last layer but for the root, which every layer has."""
     nodes = listing.read(stack.layers[-1].listing)
     return {os.fsdecode(node.path): node for node in nodes if node.path}
 
@@ -184,10 +184,10 @@ def test_a_layer_is_what_the_step_did(start: Stack, tmp_path: Path, case: str) -
     assert differences(seen, stack.merged()) == {}
     assert differences(seen, stack.joined()) == {}
     assert any(layer.doubts for layer in stack.layers[1:]) == (case in DOUBTED)
-    found = _last(stack)
-    assert {path for path, node in found.items() if node.is_whiteout} == gone
+    result = _last(stack)
+    assert {path for path, node in result.items() if node.is_whiteout} == gone
     if case != "deep":
-        assert found.keys() == there | gone
+        assert result.keys() == there | gone
 
 
 @pytest.mark.parametrize("umask", spread(["077", "007"], ["077"]))
@@ -202,12 +202,12 @@ def test_the_builders_umask_does_not_matter(start: Stack, tmp_path: Path, umask:
         assert differences(seen, stack.merged()) == {}
     finally:
         os.umask(before)
-    found = _last(stack)
-    assert (found["data/new"].mode, found["data/new/x"].mode) == (0o755, 0o644)
+    result = _last(stack)
+    assert (result["data/new"].mode, result["data/new/x"].mode) == (0o755, 0o644)
     assert seen["."][0] == "0o40755"
 
 
-def test_what_the_engine_made_stays_out(start: Stack, tmp_path: Path) -> None:
+def test_files_of_the_engine_stay_out(start: Stack, tmp_path: Path) -> None:
     stack = start.branch(tmp_path / "stack")
     stack.step("1", "mkdir -p /.own/deep /data/empty/mount; printf x >/.own/deep/x")
     assert ".own/deep/x" in _last(stack)
@@ -221,16 +221,16 @@ def test_a_step_that_does_nothing_leaves_the_same_bytes(start: Stack, tmp_path: 
     stack = start.branch(tmp_path / "stack")
     for name in ("1", "2"):
         stack.step(name, "true")
-    one, other = stack.layers[-2:]
-    assert one.squashfs.read_bytes() == other.squashfs.read_bytes()
-    assert one.listing.read_bytes() == other.listing.read_bytes()
-    assert (one.entries, one.bytes, one.whiteouts) == (1, 0, 0)
+    first, other = stack.layers[-2:]
+    assert first.squashfs.read_bytes() == other.squashfs.read_bytes()
+    assert first.listing.read_bytes() == other.listing.read_bytes()
+    assert (first.entries, first.bytes, first.whiteouts) == (1, 0, 0)
     # The time of the root is the base's, not that of the build.
-    assert listing.read(one.listing)[0].mtime == 10**9
+    assert listing.read(first.listing)[0].mtime == 10**9
 
 
 def test_holes_take_no_room(start: Stack, tmp_path: Path) -> None:
-    """They need none where the layer is unpacked either."""
+    """Count no room for holes, which take none where the layer is unpacked either."""
     stack = start.branch(tmp_path / "stack")
     hole = "truncate -s 200M /data/x; head -c 2000000 /dev/urandom >>/data/x; ln /data/x /data/y"
     stack.step("hole", hole)

@@ -71,14 +71,14 @@ def how(tmp_path: Path) -> PackOptions:
 
 
 def _made(folder: Path, script: str, *words: str) -> Path:
-    """A tree made by a script."""
+    """Make a tree by a script."""
     folder.mkdir(parents=True)
     inside(script, folder, *words)
     return folder
 
 
 def _packed(folder: Path, how: PackOptions, script: str, *lower: PackedLayer) -> PackedLayer:
-    """A layer of a tree made by a script."""
+    """Pack the layer of a tree made by a script."""
     tree = _made(folder, script)
     into = folder.with_name(f"{folder.name}-packed")
     into.mkdir()
@@ -91,7 +91,7 @@ def _merged(folder: Path, how: PackOptions, *layers: PackedLayer) -> Tree:
 
 
 def _content(tree: Tree) -> Tree:
-    """Without the times, which differ between trees made one after the other."""
+    """Return the tree without times, which differ between trees made one after the other."""
     return {path: [*node[:4], *node[5:]] for path, node in tree.items() if path != "."}
 
 
@@ -123,7 +123,7 @@ def test_each_drivers_notes_become_whiteouts(
 
 
 def test_the_kernels_own_overlay(tmp_path: Path, how: PackOptions) -> None:
-    """Mounted for real, as an ordinary user may (since Linux 5.11)."""
+    """Mount it for real, as an ordinary user may (since Linux 5.11)."""
     base = _packed(tmp_path / "base", how, LOWER)
     merge([base.squashfs], tmp_path, how).rename(tmp_path / "lower")
     change = f"{CHANGED}rm -r gone; mkdir gone; chmod 700 same"
@@ -155,7 +155,7 @@ def test_the_kernels_own_overlay(tmp_path: Path, how: PackOptions) -> None:
         (f": >a; python3 -c '{OPAQUE}' user.containers.override_stat a", "elsewhere"),
     ],
 )
-def test_what_cannot_be_packed_is_refused(
+def test_trees_that_cannot_be_packed_are_refused(
     tmp_path: Path, how: PackOptions, script: str, message: str
 ) -> None:
     with pytest.raises(BuildError) as caught:
@@ -165,7 +165,7 @@ def test_what_cannot_be_packed_is_refused(
 
 
 def test_the_same_tree_is_the_same_bytes(tmp_path: Path, how: PackOptions) -> None:
-    """Whatever the folder, the umask, the time zone and the number of processors."""
+    """Pack in any folder, under any umask and time zone, on any number of processors."""
     processors = os.sched_getaffinity(0)
     digests = set()
     for number, umask in enumerate((0o022, 0o077, 0o007)):
@@ -193,7 +193,7 @@ def test_compression_is_the_sites(tmp_path: Path, compression: str) -> None:
 def test_an_older_kernel_gets_its_whiteouts_from_mksquashfs(
     tmp_path: Path, how: PackOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Linux before 5.8 lets nobody but root make them."""
+    """Use it, as Linux before 5.8 lets nobody but root make whiteouts."""
     names = [b" a b ", b"new\nline", b"\xff", b'\\"', b"#", b"x y/z", b"plain", b"-x"]
     base, upper = tmp_path / "base", tmp_path / "upper"
     for name in names:
@@ -219,7 +219,7 @@ def _write(folder: Path, name: bytes) -> None:
 
 
 def _old_kernel(tmp_path: Path) -> Path:
-    """A folder for PYTHONPATH with which Python may make no devices."""
+    """Make a folder for PYTHONPATH with which Python may make no devices."""
     folder = tmp_path / "old-kernel"
     folder.mkdir()
     lines = [
@@ -234,7 +234,7 @@ def _old_kernel(tmp_path: Path) -> Path:
 
 
 def test_flat_is_packed_as_a_base_is(tmp_path: Path, how: PackOptions) -> None:
-    """Hard links, capabilities, owners and times come through; the listing is that of the tree."""
+    """Keep hard links, capabilities, owners and times; the listing is that of the tree."""
     base = _packed(tmp_path / "base", how, f"{LOWER}ln five six; touch -d @1000000000 kept/two")
     layer = _packed(tmp_path / "upper", how, f"{UPPER}: >.wh.four; setcap cap_chown+ep five", base)
     (tmp_path / "flat").mkdir()
@@ -251,7 +251,7 @@ def test_flat_is_packed_as_a_base_is(tmp_path: Path, how: PackOptions) -> None:
 
 
 def test_folders_keep_owner_mode_and_time(tmp_path: Path, how: PackOptions) -> None:
-    """Although whiteouts are made in them, and they are merged with those below."""
+    """Keep them while whiteouts are made there, and folders are merged with those below."""
     base = _packed(tmp_path / "base", how, f"{LOWER}mkdir -m 3750 new; chown 33:34 new")
     change = ": >kept/.wh.two; : >gone/.wh.deep; chmod 2705 gone; chown 35:36 gone kept"
     script = f"{UPPER}{change}; touch -d @1000000000 gone kept kept/inner"
@@ -286,7 +286,7 @@ def _packed_nothing(tmp_path: Path, how: PackOptions) -> PackedLayer:
 def test_a_file_that_cannot_be_read_is_not_packed_as_an_empty_one(
     tmp_path: Path, how: PackOptions
 ) -> None:
-    """Root may read all, but not a file of an owner that the namespace does not know."""
+    """Refuse a file of an owner outside the namespace, which even root cannot read."""
     if os.geteuid() != 0 or not user_namespace.prefix():
         pytest.skip("needs root, and a namespace")
     upper = _made(tmp_path / "upper", "printf secret >file; chmod 600 file")
@@ -311,7 +311,7 @@ def test_a_full_disk_is_named(tmp_path: Path, how: PackOptions) -> None:
 def test_a_lost_answer_is_an_error(
     tmp_path: Path, how: PackOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when the kernel kills the packing for its memory."""
+    """Raise an error if the kernel kills the packing for its memory."""
     monkeypatch.setattr(user_namespace, "prefix", lambda *_: ["sh", "-c", "echo oh"])
     with pytest.raises(BuildError, match="broke off: oh"):
         _packed_nothing(tmp_path, how)

@@ -50,7 +50,7 @@ print(hashlib.sha256(same.read_bytes()).hexdigest())
 
 
 def _copy_packages(folder: Path) -> None:
-    """What the program imports, where the user may read it."""
+    """Copy the program's imports to a folder that the user may read."""
     shutil.copytree(ROOT / "builder" / "sifwright", folder / "sifwright")
     shutil.copytree(Path(packaging.__file__).parent, folder / "packaging")
     if sys.version_info < (3, 14):  # which has it itself

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes devices and owners")
 
-# More names than one block of metadata has room for, more inodes than a step between two of a
-# directory may span, files of every size that is packed in another way.
+# More names than one block of metadata has room for. More inodes than the difference between two
+# entries of a directory may be. Files of every size that is packed in another form.
 LOWER = """
 mkdir -p many deep/er gone same with
 seq -f many/a-rather-long-name-of-a-file-%05g 3000 | xargs touch
@@ -64,24 +64,24 @@ def test_linux_sees_what_an_overlay_of_the_layers_shows(layers: list[Path], tmp_
     joined = tmp_path / "joined.sqfs"
     write_joined(layers, joined)
     lower, upper = layers
-    with loop(lower, tmp_path / "1") as one, loop(upper, tmp_path / "2") as two:
-        option = f"lowerdir={two}:{one}"
+    with loop(lower, tmp_path / "1") as folder, loop(upper, tmp_path / "2") as two:
+        option = f"lowerdir={two}:{folder}"
         with mounted(tmp_path / "o", "-t", "overlay", "-o", option, "overlay") as stack:
             expected = described(stack)
     with loop(joined, tmp_path / "j") as tree:
-        found = described(tree)
+        result = described(tree)
         assert (tree / "text").lstat().st_nlink == 1
         # Linux goes by the index here, one name after the other would be found without it.
         assert (tree / "many" / "a-rather-long-name-of-a-file-02999").exists()
         assert not (tree / "many" / "a-rather-long-name-of-a-file-00001").exists()
         assert sum(1 for _ in (tree / "deep" / "er").iterdir()) == 40000
-    assert found == expected
-    assert len(found) > 43_000
+    assert result == expected
+    assert len(result) > 43_000
 
 
 @pytest.mark.all
 def test_one_layer_joined_is_itself(layers: list[Path], tmp_path: Path) -> None:
-    """Hard links stay, equal files are stored once, and mksquashfs does it in no fewer bytes."""
+    """Keep hard links, store equal files once, and need no more bytes than mksquashfs."""
     write_joined(layers[:1], joined := tmp_path / "joined.sqfs")
     with loop(layers[0], tmp_path / "1") as before, loop(joined, tmp_path / "2") as after:
         assert described(after) == described(before)
@@ -94,22 +94,22 @@ def test_one_layer_joined_is_itself(layers: list[Path], tmp_path: Path) -> None:
 
 @pytest.mark.all
 def test_fuse_reads_it(engine: str, layers: list[Path], tmp_path: Path) -> None:
-    """squashfuse, by which ordinary users run images."""
+    """Mount by squashfuse, by which ordinary users run images."""
     assert engine
     write_joined(layers, joined := tmp_path / "joined.sqfs")
-    place = tmp_path / "mnt"
-    place.mkdir()
-    assert run(["squashfuse", joined, place]).returncode == 0
+    folder = tmp_path / "mnt"
+    folder.mkdir()
+    assert run(["squashfuse", joined, folder]).returncode == 0
     try:
         for number in (2, 1500, 2999):
-            assert (place / f"many/a-rather-long-name-of-a-file-{number:05}").exists()
-        assert not (place / "gone").exists()
-        assert (place / "text").read_text().splitlines()[-1] == "100000"
+            assert (folder / f"many/a-rather-long-name-of-a-file-{number:05}").exists()
+        assert not (folder / "gone").exists()
+        assert (folder / "text").read_text().splitlines()[-1] == "100000"
     finally:
-        assert run(["fusermount", "-u", place]).returncode == 0
+        assert run(["fusermount", "-u", folder]).returncode == 0
 
 
-def test_what_is_gone_takes_no_room(tmp_path: Path) -> None:
+def test_removed_files_take_no_room(tmp_path: Path) -> None:
     lower = packed(tmp_path, "head -c 2000000 /dev/urandom >a; seq 9 >b", "lower", "zstd")
     upper = packed(tmp_path, "mknod a c 0 0", "upper", "zstd")
     write_joined([lower, upper], joined := tmp_path / "joined.sqfs")
@@ -117,12 +117,12 @@ def test_what_is_gone_takes_no_room(tmp_path: Path) -> None:
 
 
 def test_the_same_layers_are_the_same_bytes(layers: list[Path], tmp_path: Path) -> None:
-    write_joined(layers, one := tmp_path / "1")
+    write_joined(layers, folder := tmp_path / "1")
     copies = [tmp_path / path.name for path in layers]
     for path, copy in zip(layers, copies, strict=True):
         shutil.copy(path, copy)
     write_joined(copies, other := tmp_path / "2")
-    assert one.read_bytes() == other.read_bytes()
+    assert folder.read_bytes() == other.read_bytes()
 
 
 def test_layers_of_another_kind_are_refused(layers: list[Path], tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_directories_too_deep_are_said_to_be(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [(), ("-noI", "-noX")], ids=["packed", "plain"])
 def test_damage_is_said_or_does_no_harm(tmp_path: Path, options: tuple[str, ...]) -> None:
-    """1000 flips and cuts in what is read of a layer: no other error, no endless loop.
+    """Try 1000 flips and cuts in a layer: no other error, no endless loop.
 
     In metadata that is not packed, numbers come out wrong that zlib would not let through.
     """

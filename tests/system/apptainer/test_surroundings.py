@@ -42,8 +42,8 @@ def site_at(folder: Path, tiny_base: Path) -> Site:
     own = "touch /data/own; chmod 2750 /data/own; touch -d @1400000000 /data /data/own\n"
     toy.layer("own", own)
     toy.image("first", "work", "own")
-    for place in PLACES:
-        (folder / place).mkdir()
+    for path in PLACES:
+        (folder / path).mkdir()
     return Site(toy=toy, folder=folder)
 
 
@@ -54,15 +54,15 @@ def build(site: Site, around: Around) -> None:
 
 
 def from_scratch(tiny_base: Path, folder: Path, around: Around) -> tuple[Path, Tree]:
-    """The base layer's result, and the tree of the image."""
+    """Return the base layer's result, and the tree of the image."""
     site = site_at(folder / around.name, tiny_base)
     build(site, around)
-    (base,) = (one for one in site.store.entries() if one.manifest["layer"] == "base-local")
+    (base,) = (entry for entry in site.store.entries() if entry.manifest["layer"] == "base-local")
     return base.folder, whole(site.sif, folder / "tree", "data")
 
 
 def on_base(base: Path, tiny_base: Path, folder: Path, around: Around) -> dict[str, str]:
-    """The digests of the steps' results on one that is cached."""
+    """Return the digests of the steps' results on one that is cached."""
     site = site_at(folder / f"{around.name} on base", tiny_base)
     shutil.copytree(base, site.store.root / "entries" / base.name)
     build(site, around)
@@ -73,7 +73,7 @@ def on_base(base: Path, tiny_base: Path, folder: Path, around: Around) -> dict[s
 def test_the_same_steps_anywhere_leave_the_same(
     tiny_base: Path, tmp_path: Path, around: Around
 ) -> None:
-    """To the byte on the same base layer: what the engine writes into one has its time."""
+    """Compare bytes on the same base layer: the engine writes its time into a base layer."""
     base, tree = from_scratch(tiny_base, tmp_path, USUAL)
     assert {path: tree[path][0] for path in MODES} == MODES
     digests = on_base(base, tiny_base, tmp_path, USUAL)

@@ -1,4 +1,4 @@
-"""What steps do in /tmp and /var/tmp, they do in folders of their own: the machine's stay."""
+"""Steps that write to /tmp and /var/tmp: they get folders of their own; the machine's stay."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ PLACES = ("/tmp", "/var/tmp")  # what this is about
 
 @pytest.fixture
 def files() -> Iterator[list[Path]]:
-    """Files of the machine with a name that nobody else has: only those may a test remove."""
+    """Make files of the machine with a unique name: a test may remove only these."""
     name = f"sifwright-test-{secrets.token_hex(8)}"
-    found = [Path(place, name) for place in PLACES]
-    for file in found:
+    results = [Path(folder, name) for folder in PLACES]
+    for file in results:
         file.write_text("of the machine\n")
-    yield found
-    for file in found:
+    yield results
+    for file in results:
         file.unlink(missing_ok=True)
 
 
 def tidy(files: list[Path], *, name: str) -> str:
-    """What many recipes do, but for those files alone; it leaves some in its place."""
+    """Return a script that removes its files there as many recipes do, and leaves some."""
     lines = [f"rm -f {' '.join(map(str, files))}"]
-    for place in PLACES:
-        lines += [f"[[ -z $(ls -A {place}) && $(stat -c %a {place}) == 1777 ]]"]
-        lines += [f"echo 1 >{place}/left; chown 33:33 {place}/left"]
+    for folder in PLACES:
+        lines += [f"[[ -z $(ls -A {folder}) && $(stat -c %a {folder}) == 1777 ]]"]
+        lines += [f"echo 1 >{folder}/left; chown 33:33 {folder}/left"]
     return "\n".join([*lines, f"echo {name} >/{name}", ""])
 
 
@@ -52,16 +52,16 @@ def assert_untouched(files: list[Path]) -> None:
 
 
 def left_in(engine: str, toy: Toy, folder: Path) -> list[str]:
-    """What the image itself has there; the engine shows something else."""
+    """Return the files that the image itself has there; the engine shows others."""
     folder.mkdir()
     tree = unpack(engine, toy.sif, folder)
-    return [path.name for place in PLACES for path in (tree / place.lstrip("/")).iterdir()]
+    return [path.name for location in PLACES for path in (tree / location.lstrip("/")).iterdir()]
 
 
 def test_in_a_tree_and_on_an_overlay(
     engine: str, tiny: Toy, files: list[Path], tmp_path: Path
 ) -> None:
-    """The first step as well, which the engine's `build` runs."""
+    """Run the first step as well, which the engine's `build` runs."""
     install = tiny.folder / "defs" / "layers" / "base-local" / "install.sh"
     install.write_text(STRICT + tidy(files, name="base"))
     for name in ("one", "two", "three"):
@@ -96,7 +96,7 @@ def test_in_a_shell(tiny: Toy, files: list[Path]) -> None:
 def test_where_the_engine_builds_it_all(
     engine: str, tiny: Toy, files: list[Path], tmp_path: Path
 ) -> None:
-    """What it leaves is there for later steps: %post is one script."""
+    """Keep files of a step for later steps: %post is one script."""
     if Path(engine).name != "apptainer":
         pytest.skip("the setting is Apptainer's")
     tiny.layer("one", tidy(files, name="one"))

@@ -46,7 +46,7 @@ def _place(archive: str) -> str:
 
 @pytest.fixture(scope="module")
 def asked() -> dict[str, bytes]:
-    """What the loopback mirror of the security archive was asked for, by path."""
+    """Return the paths that the loopback mirror of the security archive was asked for."""
     return {}
 
 
@@ -54,7 +54,7 @@ def asked() -> dict[str, bytes]:
 def base(
     engine: str, asked: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
-    """The folder of an image of layer base-debian, with nothing from a cache, which may be old."""
+    """Return the folder of an image of layer base-debian, built without the cache."""
     folder = tmp_path_factory.mktemp("updates")
     for name in ("defs", "runscripts"):
         shutil.copytree(ROOT / name, folder / name)
@@ -63,8 +63,8 @@ def base(
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         try:
-            with urllib.request.urlopen(f"{_place(SECURITY)}{handler.path}") as found:  # noqa: S310  # apt's own
-                asked[handler.path] = found.read()
+            with urllib.request.urlopen(f"{_place(SECURITY)}{handler.path}") as result:  # noqa: S310  # apt's own
+                asked[handler.path] = result.read()
             send(handler, 200, asked[handler.path])
         except urllib.error.HTTPError as error:
             send(handler, error.code)
@@ -87,8 +87,8 @@ def test_no_update_is_open(base: Path, engine: str, tmp_path: Path) -> None:
     ]
     (tmp_path / "sources.list").write_text("".join(lines))
     flags = ["--containall", "--no-home", "--bind", f"{tmp_path}:/check"]
-    found = run([engine, "--quiet", "exec", *flags, base / "image.sif", "sh", "-c", OPEN])
-    assert (found.returncode, found.stdout) == (0, ""), found.stderr
+    done = run([engine, "--quiet", "exec", *flags, base / "image.sif", "sh", "-c", OPEN])
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 def test_packages_come_from_the_mirror_and_sources_stay(
@@ -115,11 +115,11 @@ def test_the_mirror_of_the_mirrors_file_was_asked(base: Path, asked: dict[str, b
 def test_the_record_says_of_when_the_archives_were(base: Path, asked: dict[str, bytes]) -> None:
     record = json.loads((base / "record.json").read_text())
     archives = record["archives"]
-    assert {one["layer"] for one in archives} == {"base-debian"}
-    assert sorted(one["suite"] for one in archives) == sorted(SUITES)
-    dates = {one["suite"]: datetime.fromisoformat(one["date"]) for one in archives}
+    assert {archive["layer"] for archive in archives} == {"base-debian"}
+    assert sorted(archive["suite"] for archive in archives) == sorted(SUITES)
+    dates = {archive["suite"]: datetime.fromisoformat(archive["date"]) for archive in archives}
     release = asked["/dists/bookworm-security/InRelease"].decode()
-    said = re.search(r"^Date: (.+)$", release, re.MULTILINE)
-    assert said
-    assert dates["bookworm-security"] == parsedate_to_datetime(said[1])
+    match = re.search(r"^Date: (.+)$", release, re.MULTILINE)
+    assert match
+    assert dates["bookworm-security"] == parsedate_to_datetime(match[1])
     assert json.loads((base / "pins.json").read_text()) == {}

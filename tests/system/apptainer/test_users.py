@@ -32,7 +32,7 @@ HELLO = "echo hello >/hello; mkdir /made\nchown 33:33 /hello; touch -d @14000000
 
 @pytest.fixture
 def home(engine: str) -> Iterator[Path]:
-    """The home of a user made for this test; useradd gives subordinate ids as well."""
+    """Make a user with a home; useradd gives subordinate ids as well."""
     done = run(["useradd", "--create-home", "--shell", "/bin/bash", NAME])
     assert done.returncode == 0, f"{engine}: {done.stderr}"
     try:
@@ -86,14 +86,14 @@ def test_an_ordinary_user_builds_and_runs(
 
 
 def _assert_as_roots(toy: Toy, home: Path, tmp_path: Path) -> None:
-    """What the user's steps made, whose umask is another, is what root's make, to the byte."""
-    theirs = Store(root=home / ".cache" / "sifwright" / cache_folder.root().name)
-    ours = Store(root=tmp_path / "cache" / cache_folder.root().name)
+    """Compare the results of the user, whose umask differs, with root's, to the byte."""
+    of_user = Store(root=home / ".cache" / "sifwright" / cache_folder.root().name)
+    of_root = Store(root=tmp_path / "cache" / cache_folder.root().name)
     toy.layer("hello", HELLO, test="true\n")
     built = toy.build("--force", env={**os.environ, "SIFWRIGHT_CACHE": str(tmp_path / "cache")})
     assert built.returncode == 0, built.stdout + built.stderr
-    assert _digests(ours) == _digests(theirs)
+    assert _digests(of_root) == _digests(of_user)
 
 
 def _digests(store: Store) -> dict[str, str]:
-    return {str(one.manifest["layer"]): one.digest(SQUASHFS) for one in store.entries()}
+    return {str(entry.manifest["layer"]): entry.digest(SQUASHFS) for entry in store.entries()}

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.build]
 
 
 def number(tree: Path) -> None:
-    """AMD's version has the number of its build."""
+    """Write AMD's version with the number of its build."""
     (tree / "opt/rocm-5.7.1/.info/version").write_text("5.7.1-98\n")
 
 
@@ -72,10 +72,10 @@ def build(stand_in: StandIn, name: str, project: Path, folder: Path) -> Path:
     """Build an image on it; the tests of its layers run in it."""
     done = stand_in.build(project, name, folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    made = folder / stand_in.site / name
-    (base, *_) = json.loads((made / "record.json").read_text())["sources"]
+    output = folder / stand_in.site / name
+    (base, *_) = json.loads((output / "record.json").read_text())["sources"]
     assert base["ref"] == f"docker.io/{stand_in.name}"
-    return made / "image.sif"
+    return output / "image.sif"
 
 
 def _new(folder: Path) -> Path:
@@ -92,7 +92,7 @@ def _new(folder: Path) -> Path:
     vendor="nvidia",
 )
 def test_nvidias(engine: str, tmp_path: Path) -> None:
-    """Its libcuda for newer drivers is gone, and what is compiled takes its NCCL."""
+    """Drop its libcuda for newer drivers, and compile against its NCCL."""
     need("NVIDIA/nccl-tests")
     with offered(engine, CUDA, tmp_path) as project:
         image = build(CUDA, "tests", project, tmp_path)
@@ -116,7 +116,7 @@ def test_nvidias(engine: str, tmp_path: Path) -> None:
     vendor="amd",
 )
 def test_amds(engine: str, tmp_path: Path) -> None:
-    """What is compiled takes its RCCL, or the one that is compiled before."""
+    """Compile against its RCCL, or the one that is compiled before."""
     need("ROCm/rccl-tests", "ROCm/rccl")
     needs = {}
     with offered(engine, ROCM, tmp_path) as project:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _renamed(folder: Path, holder: ProcessIdentity) -> Path:
-    """As if another process had made it."""
+    """Rename the folder as if another process had made it."""
     own, suffix = ProcessIdentity.here(), folder.name.rpartition("-")[2]
     begin = folder.name.partition(f"-{own.boot[:8]}-")[0]
     middle = f"{holder.boot[:8]}-{holder.namespace}-{holder.pid}-{holder.started}"
@@ -46,26 +46,28 @@ def test_a_folder_is_gone_afterwards(tmp_path: Path) -> None:
 
 
 def test_the_group_of_the_place_is_not_passed_on(tmp_path: Path) -> None:
-    """As folders of projects pass it on: it would be nobody's in the image."""
+    """Drop the group that folders of projects pass on: no user of the image has it."""
     os.chown(tmp_path, -1, max(4711 * (os.geteuid() == 0), *os.getgroups(), os.getegid()))
     tmp_path.chmod(0o2700)
     with workspace(tmp_path) as folder:
         (folder / "new").mkdir()
-        found = [path.stat() for path in (folder, folder / "new")]
-    assert [(one.st_gid, one.st_mode & stat.S_ISGID) for one in found] == [(os.getegid(), 0)] * 2
+        statuses = [path.stat() for path in (folder, folder / "new")]
+    assert [(status.st_gid, status.st_mode & stat.S_ISGID) for status in statuses] == [
+        (os.getegid(), 0)
+    ] * 2
 
 
 # What Python's own rmtree had open when it gave up.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_folders_in_folders_are_gone_however_many(tmp_path: Path) -> None:
     with workspace(tmp_path / "new") as folder:
-        made = run([sys.executable, "-c", nested(1100)], cwd=folder)
-        assert made.returncode == 0, made.stderr
+        done = run([sys.executable, "-c", nested(1100)], cwd=folder)
+        assert done.returncode == 0, done.stderr
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_what_is_no_folder_of_ours_is_left_alone(tmp_path: Path) -> None:
-    """A named pipe, which opening waits on, and another user's folder of a build that is gone."""
+def test_entries_of_others_are_left_alone(tmp_path: Path) -> None:
+    """Leave a named pipe, which blocks on opening, and another user's old folder of a build."""
     with workspace(tmp_path) as folder:
         name = replace(ProcessIdentity.here(), pid=4711, started=1)
         left = _renamed(folder, name)
@@ -89,7 +91,7 @@ def test_a_running_builds_folder_stays(tmp_path: Path) -> None:
 
 
 def test_a_killed_builds_folder_is_removed_at_once(tmp_path: Path) -> None:
-    """Also when another process has its id by now."""
+    """Remove it also if another process has its id by now."""
     own = ProcessIdentity.here()
     with workspace(tmp_path) as folder:
         later = _renamed(folder, replace(own, started=own.started - 1))
@@ -99,7 +101,7 @@ def test_a_killed_builds_folder_is_removed_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("other", [{"namespace": 1}, {"boot": "00000000-"}])
 def test_of_another_container_silence_decides(tmp_path: Path, other: dict[str, Any]) -> None:
-    """Its process id means nothing here, locks mean nothing on shared file systems."""
+    """Ignore its process id, and locks, which mean nothing on shared file systems."""
     with workspace(tmp_path) as folder:
         renamed = _renamed(folder, replace(ProcessIdentity.here(), pid=999_999_999, **other))
         remove_stale(tmp_path)
@@ -109,7 +111,9 @@ def test_of_another_container_silence_decides(tmp_path: Path, other: dict[str, A
         assert not renamed.exists()
 
 
-def test_who_works_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_working_process_touches_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(liveness, "BEAT_SECONDS", 0.01)
     with workspace(tmp_path) as folder:
         renamed = _renamed(folder, replace(ProcessIdentity.here(), namespace=1))

@@ -24,13 +24,13 @@ class Toy:
 
     def layer(self, name: str, install: str, *, test: str = "", header: object = None) -> None:
         """Write a layer; the header is JSON, which is YAML as well."""
-        place = self.folder / "defs" / "layers" / name
-        place.mkdir(parents=True, exist_ok=True)
+        path = self.folder / "defs" / "layers" / name
+        path.mkdir(parents=True, exist_ok=True)
         document = {"summary": f"toy layer {name}", **(header if isinstance(header, dict) else {})}
-        (place / "layer.yaml").write_text(json.dumps(document))
-        (place / "install.sh").write_text(STRICT + install)
+        (path / "layer.yaml").write_text(json.dumps(document))
+        (path / "install.sh").write_text(STRICT + install)
         if test:
-            (place / "test.sh").write_text(STRICT + test)
+            (path / "test.sh").write_text(STRICT + test)
 
     def image(self, *layers: str) -> None:
         entries = [{"layer": name} for name in ("base-local", *layers)]
@@ -46,9 +46,17 @@ class Toy:
         return self.output / "image.sif"
 
     def command(self, *arguments: str) -> list[str]:
-        """The arguments after `sifwright` that build the toy."""
-        place = ["--project", str(self.folder)]
-        return [*place, "build", "local", "toy", "--output", str(self.folder / "build"), *arguments]
+        """Return the arguments after `sifwright` that build the toy."""
+        options = ["--project", str(self.folder)]
+        return [
+            *options,
+            "build",
+            "local",
+            "toy",
+            "--output",
+            str(self.folder / "build"),
+            *arguments,
+        ]
 
     def build(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
         return sifwright(*self.command(*arguments), **options)
@@ -61,12 +69,12 @@ class Toy:
         return done.stdout
 
     def leftovers(self) -> list[str]:
-        """Files in the output folder that are neither results nor logs."""
+        """Return files in the output folder that are neither results nor logs."""
         return sorted(path.name for path in self.output.iterdir() if path.name.startswith("."))
 
 
 def make_toy(folder: Path, base: Path) -> Toy:
-    """A project of its own: the real site local, a base taken from a SIF, one image."""
+    """Make a project of its own: the real site local, a base taken from a SIF, one image."""
     for name in ("sites", "images", "layers"):
         (folder / "defs" / name).mkdir(parents=True)
     shutil.copy(ROOT / "defs" / "versions.yaml", folder / "defs")

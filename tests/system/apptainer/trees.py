@@ -26,7 +26,7 @@ VOLATILE = re.compile(
 
 
 def unpack(engine: str, sif: Path, folder: Path) -> Path:
-    """The files of a SIF's system partition, unpacked into a folder."""
+    """Unpack the files of a SIF's system partition into a folder."""
     listing = run([engine, "sif", "list", sif]).stdout
     match = re.search(r"\|(\d+)-\d+\s+\|FS \(Squashfs/\*System", listing)
     assert match, listing
@@ -40,7 +40,7 @@ def _unsquashed(file: Path, offset: int, target: Path) -> Path:
 
 
 def unpack_stack(sif: Path, target: Path) -> Path:
-    """The tree of all partitions of a layered SIF, one over the other."""
+    """Unpack all partitions of a layered SIF, one over the other."""
     target.mkdir()
     layers = []
     for number, part in enumerate(sif_file.partitions(sif)):
@@ -52,16 +52,16 @@ def unpack_stack(sif: Path, target: Path) -> Path:
 
 
 def describe(tree: Path) -> dict[str, tuple[object, ...]]:
-    """Path -> type, mode, owner, and what is in it, for everything in the tree."""
-    found: dict[str, tuple[object, ...]] = {}
+    """Return path -> type, mode, owner and content, for everything in the tree."""
+    results: dict[str, tuple[object, ...]] = {}
     for folder, folders, files in os.walk(tree):
         for name in (*folders, *files):
             path = tree.__class__(folder, name)
             status = path.lstat()
             key = str(path.relative_to(tree))
             owner = (status.st_mode, status.st_uid, status.st_gid)
-            found[key] = (*owner, _content(path, status, key))
-    return found
+            results[key] = (*owner, _content(path, status, key))
+    return results
 
 
 def _content(path: Path, status: os.stat_result, key: str) -> object:
@@ -74,9 +74,9 @@ def _content(path: Path, status: os.stat_result, key: str) -> object:
     return marshal.loads(data[16:]) if path.suffix == ".pyc" else hashlib.sha256(data).hexdigest()  # noqa: S302  # our own images
 
 
-def differences(one: Path, other: Path) -> list[str]:
-    """The paths that are in one tree only, or differ."""
-    first, second = describe(one), describe(other)
+def differences(left: Path, other: Path) -> list[str]:
+    """Return the paths that are in one tree only, or differ."""
+    first, second = describe(left), describe(other)
     only = sorted(first.keys() ^ second.keys())
     return only + sorted(
         path for path in first.keys() & second.keys() if first[path] != second[path]
@@ -84,5 +84,5 @@ def differences(one: Path, other: Path) -> list[str]:
 
 
 def nested(folders: int) -> str:
-    """A program in Python that makes so many folders in each other; its path would be too long."""
+    """Return a Python program that nests so many folders; a path would be too long."""
     return f"import os; [(os.mkdir('d'), os.chdir('d')) for _ in range({folders})]"

@@ -37,7 +37,7 @@ find /data -exec touch -hd @1400000000 {{}} +
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where one build of the toy has its folders; `folder` has those of `PLACES` and no other."""
+    """The folders of one build of the toy; `folder` has those of `PLACES` and no other."""
 
     toy: Toy
     folder: Path
@@ -68,12 +68,12 @@ class Site:
         return sifwright(*words[3:], env=self.environment)
 
     def digests(self) -> dict[str, str]:
-        """What each layer's result is, the one that was used last."""
+        """Return the digest of each layer's result that was used last."""
         entries = reversed(self.store.entries())
         return {entry.manifest["layer"]: entry.digest(SQUASHFS) for entry in entries}
 
     def leftovers(self) -> list[Path]:
-        """What is neither a result nor a log."""
+        """Return the files that are neither results nor logs."""
         folders = (self.folder / "temporary", self.sif.parent, *self.store.root.glob("*"))
         return [path for folder in folders for path in folder.glob(".*")]
 
@@ -83,23 +83,23 @@ def edit(toy: Toy, number: int) -> None:
 
 
 def prepared(toy: Toy, folder: Path) -> Site:
-    """A site where the image before an edit stands; of its steps, the edited one is not cached."""
+    """Make a site with the image from before an edit; only the edited step is not cached."""
     toy.layer("first", "seq 100000 >/first; touch -d @1400000000 /first\n")
     toy.image("first", "work")
     edit(toy, 1)
-    for place in PLACES:
-        (folder / place).mkdir(parents=True)
+    for path in PLACES:
+        (folder / path).mkdir(parents=True)
     site = Site(toy=toy, folder=folder)
     for layout in ("flat", "layered"):
         assert site.build("--layout", layout).returncode == 0
-    (work,) = (one for one in site.store.entries() if one.manifest["layer"] == "work")
-    shutil.rmtree(work.folder)
+    (workdir,) = (entry for entry in site.store.entries() if entry.manifest["layer"] == "work")
+    shutil.rmtree(workdir.folder)
     edit(toy, 2)
     return site
 
 
 def copied(site: Site, folder: Path) -> Site:
-    """Another site as this one is."""
+    """Copy this site to another one."""
     shutil.copytree(site.folder, folder, symlinks=True, dirs_exist_ok=True)
     return Site(toy=site.toy, folder=folder)
 
@@ -124,17 +124,19 @@ class Trial:
         return cls(site=site, digests=other.digests(), tree=tree)
 
     def assert_right(self, site: Site) -> None:
-        """The image that stands at the site has whole results in it, and is the undisturbed one."""
-        found = site.digests()
+        """Check that the published image has whole results, and equals the undisturbed one."""
+        digests = site.digests()
         # A base layer has the time of its build, and so has the root folder of those above it.
-        if found["base-local"] == self.digests["base-local"]:
-            assert found == self.digests
+        if digests["base-local"] == self.digests["base-local"]:
+            assert digests == self.digests
         assert site.leftovers() == []
         record = json.loads((site.sif.parent / "record.json").read_text())
         assert sif_fingerprint(site.sif) == record["sif_fingerprint"]
         if record["layout"] == "layered":
-            parts = [sif_file.digest(site.sif, one) for one in sif_file.partitions(site.sif)]
-            assert parts[:-1] == [found[name] for name in LAYERS]
+            parts = [
+                sif_file.digest(site.sif, partition) for partition in sif_file.partitions(site.sif)
+            ]
+            assert parts[:-1] == [digests[name] for name in LAYERS]
         assert whole(site.sif, site.folder / "tree", "data") == self.tree
 
 
@@ -143,6 +145,6 @@ def digest(path: Path) -> str:
 
 
 def states(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    """What became of each part of a build."""
+    """Return the state of each part of a build."""
     events = [json.loads(line) for line in done.stdout.splitlines()]
     return {event["step"]: event["state"] for event in events if event["event"] == "finished"}

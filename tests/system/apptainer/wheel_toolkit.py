@@ -55,14 +55,14 @@ def _install(folder: Path) -> Path:
     return folder / "nvidia"
 
 
-def _lay_out(made: Path, toolkit: Path) -> None:
-    """The packages have one folder for all; NVIDIA's has headers and libraries by processor."""
+def _lay_out(folder: Path, toolkit: Path) -> None:
+    """Put the packages into one folder; NVIDIA's has headers and libraries by processor."""
     target = toolkit / TARGET
     target.mkdir(parents=True)
     for name in ("include", "lib"):
-        (made / name).rename(target / name)
+        (folder / name).rename(target / name)
     for name in ("bin", "nvvm"):
-        (made / name).rename(toolkit / name)
+        (folder / name).rename(toolkit / name)
     (toolkit / "include").symlink_to(f"{TARGET}/include")
     (toolkit / "lib64").symlink_to(f"{TARGET}/lib")
     (target / "lib/libcudart.so").symlink_to("libcudart.so.13")
@@ -70,16 +70,16 @@ def _lay_out(made: Path, toolkit: Path) -> None:
     profile.write_text(profile.read_text().replace("$(TOP)/lib", "$(TOP)/lib64"))
 
 
-def _add_nccl(made: Path, tree: Path) -> None:
-    shutil.copytree(made / "include", tree / "usr/include", dirs_exist_ok=True)
+def _add_nccl(folder: Path, tree: Path) -> None:
+    shutil.copytree(folder / "include", tree / "usr/include", dirs_exist_ok=True)
     library = tree / LIBRARIES / f"libnccl.so.{NCCL}"
-    (made / "lib/libnccl.so.2").rename(library)
+    (folder / "lib/libnccl.so.2").rename(library)
     library.with_name("libnccl.so.2").symlink_to(library.name)
     library.with_name("libnccl.so").symlink_to("libnccl.so.2")
 
 
 def _add_driver(toolkit: Path) -> None:
-    """The newer driver's library of package cuda-compat, and the stub to link with."""
+    """Add the newer driver's library of package cuda-compat, and the stub to link with."""
     stubs = toolkit / TARGET / "lib/stubs"
     stubs.mkdir()
     (toolkit / "compat").mkdir()

@@ -31,10 +31,9 @@ _MODE, _SIZE, _TIME, _CONTENT = 0, 3, 4, 5
 
 
 def whole(sif: Path, folder: Path, timed: str) -> Tree:
-    """Everything in the SIF, unpacked in the new folder `folder`, which is empty again then.
+    """Return the tree of the whole SIF, unpacked in the new folder `folder`, which is empty then.
 
-    Times count only of files below the folder `timed` of the image: the rest of two builds is not
-    of the same time.
+    Times count only below the folder `timed` of the image. Other files have the times of a build.
     """
     folder.mkdir()
     root = _unpacked(sif, folder)
@@ -47,14 +46,14 @@ def whole(sif: Path, folder: Path, timed: str) -> Tree:
 
 
 def _forget_times(tree: Tree, timed: str) -> None:
-    """Also of symlinks: fuse-overlayfs gives them the time of their being copied up."""
+    """Drop times, of symlinks as well: fuse-overlayfs gives them the time of their copy-up."""
     for path, node in tree.items():
         if not path.startswith(f"{timed}/") or node[_MODE].startswith("0o12"):
             node[_TIME] = 0
 
 
 def without_times(tree: Tree) -> Tree:
-    """The same tree without what a build by hand has of its day: times, and bytecode with them."""
+    """Return the tree without the traces of a build's day: times, and bytecode with times."""
     links = {"hard links": tree["hard links"]}
     nodes = {path: list(node) for path, node in tree.items() if path not in links}
     nodes = {path: node for path, node in nodes.items() if not path.endswith(".pyc")}
@@ -76,7 +75,7 @@ def _unpacked(sif: Path, folder: Path) -> Path:
 
 
 def seen(engine: str, sif: Path, below: str) -> Tree:
-    """What somebody sees below a folder who runs the SIF; it has Python."""
+    """Return the paths below a folder that a user of the SIF sees; it has Python."""
     flags = ("--quiet", "exec", "--fakeroot", "--containall", "--no-home")
     done = run([engine, *flags, sif, "python3", "-c", DESCRIBE, f"/{below}"])
     assert done.returncode == 0, done.stderr

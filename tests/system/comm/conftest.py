@@ -65,7 +65,7 @@ def row(**other: object) -> dict[str, object]:
 
 
 def measured(processes: Sequence[Process], *rows: Mapping[str, object]) -> dict[str, Any]:
-    """What collectives.py writes."""
+    """Return the output of collectives.py."""
     hosts = sorted({process.host for process in processes})
     return {
         "format": 1,
@@ -93,7 +93,7 @@ class Site:
         return self.folder / "build" / "two" / "pytorch"
 
     def leaves(self, document: object, text: str, says: str = "", status: int = 0) -> None:
-        """What the benchmark will leave, print and return."""
+        """Set the files, output and status of the benchmark."""
         (self.folder / "leaves").mkdir(exist_ok=True)
         if document is not None:
             (self.folder / "leaves" / "comm.json").write_text(json.dumps(document))
@@ -109,13 +109,13 @@ class Site:
             "SLURM_JOB_NUM_NODES": "2",
             **env,
         }
-        place = ("--project", self.folder / "project")
+        options = ("--project", self.folder / "project")
         env = _outside_jobs() | settings
-        command = (*place, "check-comm", "two", *words)
+        command = (*options, "check-comm", "two", *words)
         return sifwright(*command, cwd=self.folder, env=env, missing=self.missing)
 
     def seen(self, program: str) -> list[str]:
-        """The arguments that a stand-in got."""
+        """Return the arguments that a stand-in got."""
         return (self.folder / program).read_text().splitlines()
 
 
@@ -133,8 +133,8 @@ def site(tmp_path: Path) -> Site:
     for name, text in (("srun", SRUN), ("apptainer", APPTAINER)):
         (tmp_path / "bin" / name).write_text(text)
         (tmp_path / "bin" / name).chmod(0o755)
-    made = Site(folder=tmp_path)
-    made.results.mkdir(parents=True)
-    (made.results / "image.sif").touch()
-    made.leaves(None, "")
-    return made
+    result = Site(folder=tmp_path)
+    result.results.mkdir(parents=True)
+    (result.results / "image.sif").touch()
+    result.leaves(None, "")
+    return result

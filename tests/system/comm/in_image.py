@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 
 
 def right(operation: str, rank: int, size: int = SIZE) -> Any:
-    """What a rank must get, made without the code under test: element by element."""
+    """Return the right values for a rank, made without the code under test, element by element."""
 
     def sent(sender: int, index: int) -> int:
         return (index % values.PERIOD + values.STEP * sender) % values.MODULUS
@@ -33,34 +33,34 @@ def right(operation: str, rank: int, size: int = SIZE) -> Any:
         data = [sent(0, index) for index in range(whole)]
     else:
         start, end = (rank * part, (rank + 1) * part) if "scatter" in operation else (0, whole)
-        data = [sum(sent(one, index) for one in range(RANKS)) for index in range(start, end)]
+        data = [sum(sent(number, index) for number in range(RANKS)) for index in range(start, end)]
     return torch.tensor(data, dtype=torch.float32)
 
 
 def damages(result: Any) -> dict[str, Any]:
-    """Ways in which a network, or a library, spoils a result."""
-    one, shifted, stale, swapped = (result.clone() for _ in range(4))
-    one[-1] += 1
+    """Return kinds of damage by which a network, or a library, spoils a result."""
+    first, shifted, stale, swapped = (result.clone() for _ in range(4))
+    first[-1] += 1
     stale[100:200] = -1
     half = len(result) // 2
     swapped[:half], swapped[half : 2 * half] = result[half : 2 * half], result[:half]
     nothing = torch.full_like(result, float("nan"))
     shifted = result.roll(1)
-    return {"one": one, "shifted": shifted, "stale": stale, "swapped": swapped, "nan": nothing}
+    return {"one": first, "shifted": shifted, "stale": stale, "swapped": swapped, "nan": nothing}
 
 
 def checks() -> dict[str, Any]:
-    """Wrong elements found in right and in spoilt results, per operation and rank."""
-    found: dict[str, Any] = {}
+    """Count wrong elements found in right and in spoilt results, per operation and rank."""
+    results: dict[str, Any] = {}
     for operation in values.OPERATIONS:
         for rank in (0, RANKS - 1):
             good = right(operation, rank)
             cases = {"right": good, **damages(good)}
-            found[f"{operation} {rank}"] = {
+            results[f"{operation} {rank}"] = {
                 name: values.wrong_elements(operation, rank, RANKS, data)
                 for name, data in cases.items()
             }
-    return found
+    return results
 
 
 def sizes(ranks: int) -> dict[str, list[int]]:
@@ -69,7 +69,7 @@ def sizes(ranks: int) -> dict[str, list[int]]:
 
 
 def memory_left(files: dict[str, str]) -> int:
-    """Bytes free for one of two ranks, by the files of a made-up kernel."""
+    """Return the bytes free for one of two ranks, by the files of a made-up kernel."""
     with tempfile.TemporaryDirectory() as name:
         root = pathlib.Path(name)
         for path, text in files.items():
@@ -94,7 +94,7 @@ class Spoiling:
 
 
 def spoilt_run(operations: str, *words: str) -> int:
-    """The whole program over a network that spoils some operations on rank 1."""
+    """Run the whole program over a network that spoils some operations on rank 1."""
     program: Any = collectives
     program.open_group = lambda *given: Spoiling(groups.open_group(*given), operations)
     sys.argv = ["collectives.py", *words]

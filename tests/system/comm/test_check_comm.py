@@ -97,7 +97,7 @@ def test_ranks_that_break_at_the_end_fail(site: Site) -> None:
     assert "ended with exit status 134, after its last result\n" in done.stderr
 
 
-def test_what_the_backend_lacks_is_a_row(site: Site) -> None:
+def test_an_operation_that_the_backend_lacks_is_a_row(site: Site) -> None:
     lacking = {"operation": "reduce_scatter", "unsupported": "gloo does not support it"}
     site.leaves(measured(EFA, row(), lacking), GOOD)
     done = site.check()
@@ -105,7 +105,7 @@ def test_what_the_backend_lacks_is_a_row(site: Site) -> None:
     assert "reduce_scatter  not supported by the backend" in done.stdout
 
 
-def test_what_is_started(site: Site) -> None:
+def test_the_started_command(site: Site) -> None:
     site.leaves(measured(EFA), GOOD)
     assert site.check("--max-size", "1M").returncode == 0
     assert site.seen("srun")[1:4] == ["--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
@@ -144,7 +144,7 @@ def test_no_image(site: Site) -> None:
 
 
 def test_a_site_for_the_native_engine_alone(site: Site) -> None:
-    """Building an image there is no advice."""
+    """Advise against no build of an image there."""
     path = site.folder / "project" / "defs" / "sites" / "two.yaml"
     path.write_text(path.read_text() + "run-in: [host]\n")
     (site.results / "image.sif").unlink()
@@ -211,7 +211,7 @@ def test_a_refusal_is_told(site: Site) -> None:
 
 
 def test_a_refusal_of_the_run_script_is_told(site: Site) -> None:
-    """srun has the last word."""
+    """Name the reason, though srun prints the last line."""
     reason = "rank 0 on a: LOCAL_WORLD_SIZE='2' ranks on this node, but 1 visible GPU"
     says = f"conda-python-distributed: {reason}\nsrun: error: a: task 0: Exited with exit code 69\n"
     site.leaves(None, "", says=says, status=69)
@@ -229,7 +229,7 @@ def test_an_image_without_the_script(site: Site) -> None:
 
 
 def test_nccl_that_stops_is_explained(site: Site) -> None:
-    """Where NCCL_NET names the plugin, a missing one ends the run."""
+    """End the run if the plugin that NCCL_NET names is missing."""
     site.leaves(None, log("plugin-fails-polaris"), says="a traceback\n", status=1)
     done = site.check()
     assert done.returncode == 7
@@ -238,7 +238,7 @@ def test_nccl_that_stops_is_explained(site: Site) -> None:
 
 
 def test_an_error_of_nccl_is_no_fault_of_the_network(site: Site) -> None:
-    """NCCL has chosen its network before it finds two ranks on one GPU."""
+    """Find the network that NCCL has chosen before it finds two ranks on one GPU."""
     site.leaves(None, log("duplicate-gpu"), says="a traceback\n", status=1)
     done = site.check()
     assert done.returncode == 7
@@ -310,7 +310,7 @@ def test_sizes_are_readable(size: int, text: str) -> None:
 
 
 def test_in_an_environment_of_the_host(site: Site) -> None:
-    """By the run scripts of the project, with the variables that an image has, without an image."""
+    """Use the project's run scripts with the variables of an image, without an image."""
     environment, project = site.folder / "environment", site.folder / "project"
     (environment / "bin").mkdir(parents=True)
     (site.results / "image.sif").unlink()

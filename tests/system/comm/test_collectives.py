@@ -72,18 +72,18 @@ pytestmark = pytest.mark.image
 def test_right_values_are_right_and_spoilt_ones_are_seen(
     answers: Any, operation: str, rank: int
 ) -> None:
-    found = answers["checks"][f"{operation} {rank}"]
-    assert found["right"] == 0
-    assert found["one"] == 1
-    assert found["stale"] == 100
+    result = answers["checks"][f"{operation} {rank}"]
+    assert result["right"] == 0
+    assert result["one"] == 1
+    assert result["stale"] == 100
     length = 64 * KIB // 4 // (4 if operation == "reduce_scatter" else 1)
-    assert found["nan"] == length
-    assert found["shifted"] > length // 2
-    assert found["swapped"] > length // 2
+    assert result["nan"] == length
+    assert result["shifted"] > length // 2
+    assert result["swapped"] > length // 2
 
 
 def test_bandwidths_are_those_of_nccl_tests(answers: Any) -> None:
-    """1 MiB in 2 ms is 0.524288 GB/s; the factors for 2 and 8 ranks, by hand."""
+    """Compute 0.524288 GB/s for 1 MiB in 2 ms, and the factors for 2 and 8 ranks by hand."""
     factors = [1, 0.5, 1, 0.5, 1.75, 0.875, 1, 0.875]
     assert [row["operation"] for row in answers["rows"]] == OPERATIONS * 2
     for row, factor in zip(answers["rows"], factors, strict=True):
@@ -171,12 +171,14 @@ def test_spoilt_results_fail(image: Path, tmp_path: Path) -> None:
         (("--backend", "nccl"), r"backend nccl: torch \S+ sees no GPU here: start the container"),
     ],
 )
-def test_what_cannot_run_is_refused_once(image: Path, words: tuple[str, ...], message: str) -> None:
+def test_an_impossible_run_is_refused_once(
+    image: Path, words: tuple[str, ...], message: str
+) -> None:
     done = benchmark(image, *words)
     assert done.returncode != 0
-    said = [line for line in done.stderr.splitlines() if line.startswith("collectives.py: ")]
-    assert len(said) == 1
-    assert re.match(f"collectives.py: {message}", said[0])
+    results = [line for line in done.stderr.splitlines() if line.startswith("collectives.py: ")]
+    assert len(results) == 1
+    assert re.match(f"collectives.py: {message}", results[0])
 
 
 def test_one_rank_is_refused(image: Path) -> None:
@@ -203,7 +205,7 @@ def test_check_comm_for_real(image: Path) -> None:
 
 @pytest.mark.all
 def test_check_comm_tells_why_it_cannot_run(image: Path) -> None:
-    """The image of this machine has no MPI."""
+    """Name the reason: the image of this machine has no MPI."""
     assert image.exists()
     done = sifwright("check-comm", "local", "--backend", "mpi", timeout=300)
     assert done.returncode == 5

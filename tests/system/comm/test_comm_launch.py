@@ -1,4 +1,4 @@
-"""What is started at a site, and what is said where nothing can be."""
+"""The program that starts at a site, and the message where none can start."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def test_srun_is_told_what_starts_the_images_mpi() -> None:
     for pmi, told in ((("pmi1",), ["--mpi=pmi2"]), ((), [])):
         mpi = ImageMpi(name="mpich", pmi=pmi)
         shape = start.RankLayout(nodes=2, ranks_per_node=8, mpi=mpi)
-        found = start.launcher(site, shape, {})
-        assert [word for word in found if word.startswith("--mpi")] == told
+        result = start.launcher(site, shape, {})
+        assert [word for word in result if word.startswith("--mpi")] == told
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_the_way_in_is_a_whole_command_of_the_site(name: str, command: str) -> N
     assert command in caught.value.problems[0].fix
 
 
-def test_what_the_site_does_not_say_must_be_given(slurm: Site) -> None:
+def test_options_that_the_site_lacks_must_be_given(slurm: Site) -> None:
     with pytest.raises(UsageError, match=r"does not say how many GPUs"):
         start.shape(replace(slurm, node=ComputeNode()), 0, 0, SLURM)
     with pytest.raises(UsageError, match=r"does not say how many nodes"):
@@ -169,7 +169,7 @@ def test_the_container_sees_the_gpus(slurm: Site, tmp_path: Path, vendor: str, f
 
 
 def test_the_container_is_told_the_host_of_rank_0(slurm: Site, tmp_path: Path) -> None:
-    """It sees neither PBS's file nor Flux."""
+    """Pass the host on: the container sees neither PBS's file nor Flux."""
     nodes = tmp_path / "nodes"
     nodes.write_text("deg1.example.org\ndeg1.example.org\ndeg2.example.org\n")
     pbs, environ = replace(slurm, scheduler="pbs"), {"PBS_NODEFILE": str(nodes)}
@@ -192,10 +192,10 @@ def test_flux_is_asked_for_the_host_of_rank_0(slurm: Site, tmp_path: Path) -> No
 
 def test_open_mpi_brings_other_nodes_what_is_named(slurm: Site) -> None:
     site, environ = replace(slurm, launcher="mpirun"), {"SIFWRIGHT_MASTER_HOST": "a", "HOME": "/"}
-    two, one = RankLayout(nodes=2, ranks_per_node=2), RankLayout(nodes=1, ranks_per_node=2)
+    two, first = RankLayout(nodes=2, ranks_per_node=2), RankLayout(nodes=1, ranks_per_node=2)
     assert start.launcher(site, two, environ)[-2:] == ["-x", "SIFWRIGHT_MASTER_HOST"]
     assert "-x" not in start.launcher(site, two, {})
-    assert "-x" not in start.launcher(site, one, environ)
+    assert "-x" not in start.launcher(site, first, environ)
 
 
 def test_site_without_images_is_refused(slurm: Site) -> None:

@@ -18,14 +18,14 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "NCCL_NET_PLUGIN": "other", "KEPT": "yes
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Builds image base-image of site local, into a folder and with a cache of its own."""
+    """Builds of image base-image of site local, into a folder and with a cache of its own."""
 
     folder: Path
     env: dict[str, str]
 
     def words(self, command: str, source: str, *more: str) -> list[str]:
-        place = [command, "local", "base-image", "--output", str(self.folder / "build")]
-        return [*place, "--set", f"base-image.from={source}", *more]
+        folder = [command, "local", "base-image", "--output", str(self.folder / "build")]
+        return [*folder, "--set", f"base-image.from={source}", *more]
 
     def build(self, source: str, *more: str) -> subprocess.CompletedProcess[str]:
         return sifwright(*self.words("build", source, *more), env=self.env)
@@ -47,7 +47,7 @@ class Site:
         return done.stdout.strip()
 
     def mirror(self, url: str) -> None:
-        """The registry of the tests, instead of the one that names say."""
+        """Redirect names to the registry of the tests."""
         Path(self.env["SIFWRIGHT_MIRRORS"]).write_text(
             json.dumps({"oci": {"registry.example": url}})
         )

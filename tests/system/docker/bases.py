@@ -54,7 +54,7 @@ def _digest(path: Path) -> str:
 
 
 def make_tree(folder: Path) -> Path:
-    """A small system with Python 3.11 and most of its library, and Debian's os-release."""
+    """Make a small system with Python 3.11 and most of its library, and Debian's os-release."""
     make_root(folder)
     for name in ("sed", "dirname", "rmdir"):
         shutil.copy(Path(shutil.which(name) or name).resolve(), folder / "usr" / "bin" / name)
@@ -80,7 +80,7 @@ def add_torch(tree: Path, version: str = "2.8.0+cpu", **kinds: str) -> None:
 
 
 def layer(*trees: Path) -> bytes:
-    """A layer of an image; what is in the last of the trees hides what is in the others."""
+    """Make a layer of an image; files of the last tree hide files of the others."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as tar:
         for tree in trees:
@@ -99,11 +99,11 @@ class Layout:
     history: Sequence[Mapping[str, object]] = ()
 
     def write(self, *trees: Path) -> Layout:
-        """A layer of each tree or tar file, not packed: packing is not what is tested."""
+        """Write a layer of each tree or tar file, not packed: packing is not under test."""
         blobs = self.folder / "blobs" / "sha256"
         blobs.mkdir(parents=True)
         layers = [self._layer(tree) for tree in trees]
-        rootfs = {"type": "layers", "diff_ids": [one["digest"] for one in layers]}
+        rootfs = {"type": "layers", "diff_ids": [blob["digest"] for blob in layers]}
         env = [f"{name}={value}" for name, value in self.environment.items()]
         config: dict[str, object] = {
             "architecture": self.processor,
@@ -126,21 +126,21 @@ class Layout:
         return self
 
     def _layer(self, tree: Path) -> dict[str, object]:
-        place = self.folder / "layer.tar"
+        folder = self.folder / "layer.tar"
         if tree.is_file():
-            return self._blob(_LAYER, tree.rename(place))
-        with tarfile.open(place, "w") as tar:
+            return self._blob(_LAYER, tree.rename(folder))
+        with tarfile.open(folder, "w") as tar:
             tar.add(tree, arcname=".")
-        return self._blob(_LAYER, place)
+        return self._blob(_LAYER, folder)
 
     def _json(self, media: str, document: object) -> dict[str, object]:
-        place = self.folder / "document.json"
-        place.write_text(json.dumps(document))
-        return self._blob(media, place)
+        path = self.folder / "document.json"
+        path.write_text(json.dumps(document))
+        return self._blob(media, path)
 
-    def _blob(self, media: str, place: Path) -> dict[str, object]:
-        name, size = _digest(place), place.stat().st_size
-        place.rename(self.folder / "blobs" / "sha256" / name)
+    def _blob(self, media: str, folder: Path) -> dict[str, object]:
+        name, size = _digest(folder), folder.stat().st_size
+        folder.rename(self.folder / "blobs" / "sha256" / name)
         return {"mediaType": media, "digest": f"sha256:{name}", "size": size}
 
     @property

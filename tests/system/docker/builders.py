@@ -34,11 +34,11 @@ class Builder(Protocol):
 
 
 def tree(text: str) -> Tree:
-    """What `DESCRIBED` printed, without times and the top, which is each engine's own."""
-    found: Tree = json.loads(text.splitlines()[-1])
+    """Return the output of `DESCRIBED`, without times and the top, which is each engine's own."""
+    document: Tree = json.loads(text.splitlines()[-1])
     return {
-        path: [*what[:TIME], *what[TIME + 1 :]]
-        for path, what in found.items()
+        path: [*part[:TIME], *part[TIME + 1 :]]
+        for path, part in document.items()
         if path not in OWN and path != "."
     }
 
@@ -60,10 +60,10 @@ class Docker:
         return dict(self.client.images.get(image).attrs["Config"])
 
     def output(self, image: str, command: Sequence[str]) -> str:
-        said: bytes = self.client.containers.run(
+        message: bytes = self.client.containers.run(
             image, list(command), user="0:0", network_mode="host", remove=True
         )
-        return said.decode()
+        return message.decode()
 
     def history(self, image: str) -> str:
         return json.dumps(self.client.images.get(image).history())
@@ -105,8 +105,8 @@ class Podman:
         self._say(self.program, "build", *words, context)
 
     def config(self, image: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._say("podman", "image", "inspect", image))[0]
-        return dict(found["Config"])
+        document: dict[str, Any] = json.loads(self._say("podman", "image", "inspect", image))[0]
+        return dict(document["Config"])
 
     def output(self, image: str, command: Sequence[str]) -> str:
         words = ("--rm", "--network", "host", "--user", "0:0")

@@ -61,8 +61,10 @@ class DockerToy(Toy):
 
     @property
     def record(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.output / "docker-image/record.json").read_text())
-        return found
+        document: dict[str, Any] = json.loads(
+            (self.output / "docker-image/record.json").read_text()
+        )
+        return document
 
     @property
     def api(self) -> APIClient:
@@ -74,42 +76,42 @@ class DockerToy(Toy):
         self.layer("base-local", "true\n", header={"bootstrap": lines, "provides": ["base"]})
 
     def command(self, *arguments: str) -> list[str]:
-        place = ["--project", str(self.folder)]
+        options = ["--project", str(self.folder)]
         words = ("build", self.site, "toy", "--output", str(self.folder / "build"))
-        return [*place, *words, *arguments]
+        return [*options, *words, *arguments]
 
     def docker(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
         return self.build("--engine", "docker", *arguments, **options)
 
     def states(self, *arguments: str) -> dict[str, str]:
-        """How each step of a build by Docker ended."""
+        """Return the state of each step of a build by Docker."""
         done = self.docker("--json", *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         events = [json.loads(line) for line in done.stdout.splitlines()]
-        return {one["step"]: one["state"] for one in events if one["event"] == "finished"}
+        return {event["step"]: event["state"] for event in events if event["event"] == "finished"}
 
     def id(self) -> str:
-        """The image of the toy's name; empty if there is none."""
-        found = self.api.images(self.name)
-        return str(found[0]["Id"]) if found else ""
+        """Return the image of the toy's name; an empty text if there is none."""
+        result = self.api.images(self.name)
+        return str(result[0]["Id"]) if result else ""
 
     def config(self) -> dict[str, Any]:
-        """How the image is configured."""
-        found: dict[str, Any] = self.api.inspect_image(self.name)["Config"]  # type: ignore[no-untyped-call]
-        return found
+        """Return the configuration of the image."""
+        result: dict[str, Any] = self.api.inspect_image(self.name)["Config"]  # type: ignore[no-untyped-call]
+        return result
 
     def history(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.api.history(self.name)  # type: ignore[no-untyped-call]
-        return found
+        result: list[dict[str, Any]] = self.api.history(self.name)  # type: ignore[no-untyped-call]
+        return result
 
     def containers(self) -> list[str]:
-        return [one["Names"][0] for one in self.api.containers(all=True)]
+        return [container["Names"][0] for container in self.api.containers(all=True)]
 
 
 def make_docker_toy(folder: Path, base: str) -> DockerToy:
-    """Two layers with all that an image can have, on a site of its own."""
-    made = make_toy(folder, Path("unused"))
-    toy = DockerToy(folder=made.folder, site=f"site-{secrets.token_hex(4)}")
+    """Make two layers with all that an image can have, on a site of its own."""
+    project = make_toy(folder, Path("unused"))
+    toy = DockerToy(folder=project.folder, site=f"site-{secrets.token_hex(4)}")
     sites = folder / "defs" / "sites"
     (sites / "local.yaml").rename(sites / f"{toy.site}.yaml")
     toy.start_from("docker", base)

@@ -37,7 +37,7 @@ def require(*programs: str) -> None:
 
 @pytest.fixture(scope="session")
 def loopback_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Host and port of a registry without TLS."""
+    """Return host and port of a registry without TLS."""
     require("docker-registry")
     with registry(tmp_path_factory.mktemp("registry")) as address:
         yield address
@@ -47,30 +47,30 @@ def loopback_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 def engines(
     loopback_registry: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], str]]:
-    """The address of the engine of a name, which is started when it is asked for first."""
+    """Return the address of the engine of a name, which is started at the first request."""
     starts: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
         "docker": docker_engine,
         "podman": podman_service,
     }
     settings = tmp_path_factory.mktemp("settings") / "registries.conf"
     settings.write_text(INSECURE.format(loopback_registry))
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONTAINERS_REGISTRIES_CONF", str(settings))
 
         def address(name: str) -> str:
-            if name not in found:
+            if name not in results:
                 require("dockerd" if name == "docker" else name)
                 folder = tmp_path_factory.mktemp(name)
-                found[name] = stack.enter_context(starts[name](folder))
-            return found[name]
+                results[name] = stack.enter_context(starts[name](folder))
+            return results[name]
 
         yield address
 
 
 @pytest.fixture(scope="session")
 def tiny_image(loopback_registry: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The name of an image of a few programs in the registry; it sets a variable, and a label."""
+    """Return the registry's name of an image of a few programs, with a variable and a label."""
     require("skopeo", "buildah")
     folder, name = tmp_path_factory.mktemp("tiny"), f"{loopback_registry}/tiny:1"
     root = make_root(folder / "root")
@@ -80,11 +80,11 @@ def tiny_image(loopback_registry: str, tmp_path_factory: pytest.TempPathFactory)
         command = [str(word) for word in ("buildah", *storage, *words)]
         return subprocess.check_output(command, text=True).strip()
 
-    made = buildah("from", "scratch")
-    buildah("add", "--quiet", made, root, "/")
+    result = buildah("from", "scratch")
+    buildah("add", "--quiet", result, root, "/")
     env = (word for name, value in BASE_ENV.items() for word in ("--env", f"{name}={value}"))
-    buildah("config", *env, "--label", "base=tiny", "--cmd", "bash", made)
-    buildah("commit", "--quiet", made, "tiny")
+    buildah("config", *env, "--label", "base=tiny", "--cmd", "bash", result)
+    buildah("commit", "--quiet", result, "tiny")
     buildah("push", "--quiet", "--tls-verify=false", "tiny", f"docker://{name}")
     return name
 
@@ -97,7 +97,7 @@ def docker_toy(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> DockerToy:
-    """A toy on the tiny image, with a cache of its own, built by Docker Engine."""
+    """Make a toy on the tiny image, with a cache of its own, built by Docker Engine."""
     (tmp_path / "mirrors.yaml").write_text(
         f"oci:\n  {loopback_registry}: http://{loopback_registry}\n"
     )
@@ -109,11 +109,11 @@ def docker_toy(
 
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A system with a Python and something like a torch."""
+    """Make a system with a Python and a stand-in for torch."""
     require("skopeo", "dockerd", "docker-registry")
-    made = bases.make_tree(tmp_path_factory.mktemp("bases") / "tree")
-    bases.add_torch(made)
-    return made
+    result = bases.make_tree(tmp_path_factory.mktemp("bases") / "tree")
+    bases.add_torch(result)
+    return result
 
 
 @pytest.fixture(scope="session")
@@ -124,8 +124,8 @@ def layout(tree: Path) -> Layout:
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     places = {"SIFWRIGHT_CACHE": "steps", "APPTAINER_CACHEDIR": "layers"}
-    env = {name: str(tmp_path / place) for name, place in places.items()}
+    env = {name: str(tmp_path / folder) for name, folder in places.items()}
     env["SIFWRIGHT_MIRRORS"] = str(tmp_path / "mirrors.yaml")
-    made = Site(folder=tmp_path, env={**os.environ, **env})
-    made.mirror(NOWHERE)
-    return made
+    result = Site(folder=tmp_path, env={**os.environ, **env})
+    result.mirror(NOWHERE)
+    return result

@@ -54,25 +54,25 @@ def _running(
         process.wait(timeout=LIMIT_SECONDS)
 
 
-def _answers(place: Path) -> bool:
+def _answers(folder: Path) -> bool:
     with socket.socket(socket.AF_UNIX) as client:
-        return client.connect_ex(str(place)) == 0
+        return client.connect_ex(str(folder)) == 0
 
 
 @contextmanager
 def docker_engine(folder: Path, *options: str) -> Iterator[str]:
-    """Docker Engine without networks of its own; yields the address of its socket.
+    """Start Docker Engine without networks of its own; yield the address of its socket.
 
     Builds and containers take `--network host`.
     """
     # A socket's path has at most 107 letters, and folders of tests are deep.
     with TemporaryDirectory(prefix="run-", dir="/tmp", ignore_cleanup_errors=True) as run:
-        place = Path(run, "docker.sock")
-        command = ["dockerd", "--iptables=false", "--bridge=none", "--host", f"unix://{place}"]
+        path = Path(run, "docker.sock")
+        command = ["dockerd", "--iptables=false", "--bridge=none", "--host", f"unix://{path}"]
         command += ["--data-root", str(folder / "data"), "--exec-root", f"{run}/exec"]
         command += ["--pidfile", str(folder / "pid"), *options]
-        with _running(command, folder / "log", lambda: _answers(place)):
-            yield f"unix://{place}"
+        with _running(command, folder / "log", lambda: _answers(path)):
+            yield f"unix://{path}"
         _unmounted(Path(run, "exec/netns/default"))
         # Of one that was ended while a container ran.
         _unmounted(folder / "data")
@@ -80,31 +80,31 @@ def docker_engine(folder: Path, *options: str) -> Iterator[str]:
 
 @contextmanager
 def podman_service(folder: Path) -> Iterator[str]:
-    """Podman's Docker-compatible service; yields the address of its socket.
+    """Start podman's Docker-compatible service; yield the address of its socket.
 
     What it writes for a while is in the folder `COPIES` beside that.
     """
-    place, settings = folder / "podman.sock", folder / "containers.conf"
+    path, settings = folder / "podman.sock", folder / "containers.conf"
     (folder / COPIES).mkdir()
     settings.write_text(LIMITS)
     # Podman takes 50 letters, and folders of tests have more.
     with TemporaryDirectory(prefix="run-", dir="/tmp", ignore_cleanup_errors=True) as run:
         command = ["podman", "--root", str(folder / "root"), "--runroot", run]
-        command += ["system", "service", "--time=0", f"unix://{place}"]
+        command += ["system", "service", "--time=0", f"unix://{path}"]
         env = {"CONTAINERS_CONF": str(settings), "TMPDIR": str(folder / COPIES)}
-        with _running(command, folder / "log", lambda: _answers(place), **env):
-            yield f"unix://{place}"
+        with _running(command, folder / "log", lambda: _answers(path), **env):
+            yield f"unix://{path}"
     _unmounted(folder / "root/overlay")
 
 
-def _unmounted(place: Path) -> None:
-    """What an engine leaves mounted at its end, and nobody could remove."""
-    subprocess.run(["/bin/umount", place], check=False, capture_output=True)
+def _unmounted(folder: Path) -> None:
+    """Unmount the file systems that an engine leaves at its end; nobody could remove them."""
+    subprocess.run(["/bin/umount", folder], check=False, capture_output=True)
 
 
 @contextmanager
 def registry(folder: Path, more: str = "") -> Iterator[str]:
-    """The registry of Debian's docker-registry, without TLS; yields its host and port.
+    """Start the registry of Debian's docker-registry, without TLS; yield its host and port.
 
     `more` are settings of its own.
     """
@@ -115,6 +115,6 @@ def registry(folder: Path, more: str = "") -> Iterator[str]:
 
 
 def _listening(log: Path) -> str:
-    """Where a registry listens, as it says, or nothing yet."""
-    found = re.search(r"listening on ([\d.]+:\d+)", log.read_text())
-    return found[1] if found else ""
+    """Return the address at which a registry listens, by its log, or nothing yet."""
+    match = re.search(r"listening on ([\d.]+:\d+)", log.read_text())
+    return match[1] if match else ""

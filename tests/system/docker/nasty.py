@@ -52,7 +52,7 @@ class Nasty:
 
 
 def nasty(values: Sequence[str], base: str) -> Nasty:
-    """Each value as an option, and in each kind of environment rule."""
+    """Return each value as an option, and in each kind of environment rule."""
     names = {f"o{number}": value for number, value in enumerate(values)}
     rules = [EnvRule(name=f"SET_{name}", action="set", value=names[name]) for name in names]
     rules += [EnvRule(name=f"DEF_{name}", action="default", value=names[name]) for name in names]
@@ -75,14 +75,14 @@ def nasty(values: Sequence[str], base: str) -> Nasty:
 
 
 def with_files(names: Sequence[str], base: str) -> Plan:
-    """A layer with files of these names, which its step keeps."""
-    made = nasty([], base).plan
+    """Make a layer with files of these names, which its step keeps."""
+    result = nasty([], base).plan
     files = tuple(
         LayerFile(path=f"files/{name}", data=name.encode(), executable=False) for name in names
     )
-    layer = replace(made.steps[1].layer, install=f"{_STRICT}cp -r files /opt/files\n")
-    step = replace(made.steps[1], layer=layer, files=files)
-    return replace(made, steps=(made.steps[0], step))
+    layer = replace(result.steps[1].layer, install=f"{_STRICT}cp -r files /opt/files\n")
+    step = replace(result.steps[1], layer=layer, files=files)
+    return replace(result, steps=(result.steps[0], step))
 
 
 def _keep(*starts: str) -> str:

@@ -42,7 +42,7 @@ TORCH = "/usr/lib/python3/dist-packages/torch/__init__.py"
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, layout: Layout) -> Iterator[str]:
-    """Debian's registry with the image; its address."""
+    """Start Debian's registry with the image; return its address."""
     with registry(tmp_path_factory.mktemp("registry")) as address:
         layout.copy(f"docker://{address}/group/base:1.0")
         yield f"http://{address}"
@@ -50,7 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, layout: Layout) -> Iterator
 
 @pytest.fixture(scope="session")
 def daemon(tmp_path_factory: pytest.TempPathFactory, layout: Layout) -> Iterator[str]:
-    """Docker Engine with the image; the address of its socket."""
+    """Start Docker Engine with the image; return the address of its socket."""
     with docker_engine(tmp_path_factory.mktemp("engine")) as address:
         layout.copy("docker-daemon:group/base:1.0", "--dest-daemon-host", address)
         yield address
@@ -58,7 +58,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory, layout: Layout) -> Iterator
 
 @pytest.fixture(scope="session")
 def podman(tmp_path_factory: pytest.TempPathFactory, layout: Layout) -> Iterator[str]:
-    """The same with podman."""
+    """Make the same with podman."""
     require("podman")
     with podman_service(tmp_path_factory.mktemp("podman")) as address:
         layout.copy("docker-daemon:group/base:1.0", "--dest-daemon-host", address)
@@ -67,7 +67,7 @@ def podman(tmp_path_factory: pytest.TempPathFactory, layout: Layout) -> Iterator
 
 @pytest.fixture
 def source(request: pytest.FixtureRequest, site: Site, layout: Layout, tmp_path: Path) -> str:
-    """The same image, kept in the way that the test names."""
+    """Return the same image, kept in the form that the test names."""
     kind = str(request.param)
     if kind == "oci":
         shutil.copytree(layout.folder, tmp_path / "oci")
@@ -86,8 +86,8 @@ def source(request: pytest.FixtureRequest, site: Site, layout: Layout, tmp_path:
 def test_its_torch_is_used_wherever_it_is(site: Site, source: str, engine: str) -> None:
     built = site.build(source)
     assert built.returncode == 0, built.stdout + built.stderr
-    said = site.ask(engine, "conda-python-simple", "-c", ASK)
-    assert said == f"2.8.0+cpu {TORCH} None yes"
+    message = site.ask(engine, "conda-python-simple", "-c", ASK)
+    assert message == f"2.8.0+cpu {TORCH} None yes"
     record = json.loads((site.output / "record.json").read_text())
     base, *others = record["plan"]["steps"]
     assert [step["layer"] for step in others] == ["run-scripts"]
@@ -101,12 +101,12 @@ def test_its_torch_is_used_wherever_it_is(site: Site, source: str, engine: str) 
 def test_the_files_of_the_image_are_kept(
     site: Site, layout: Layout, tree: Path, engine: str, tmp_path: Path
 ) -> None:
-    """All but what the layer says it takes out, and the times in bytecode."""
+    """Keep all files, except those that the layer declares to remove, and times in bytecode."""
     assert site.build(layout.name, "--layout", "flat", "--quiet").returncode == 0
-    made = unpack(engine, site.sif, tmp_path)
+    result = unpack(engine, site.sif, tmp_path)
     files = [path.relative_to(tree) for path in tree.rglob("*") if path.is_file()]
     assert len(files) > MANY
-    changed = [name for name in files if _contents(made / name) != _contents(tree / name)]
+    changed = [name for name in files if _contents(result / name) != _contents(tree / name)]
     assert changed == []
 
 
@@ -119,7 +119,7 @@ def _contents(path: Path) -> bytes:
 def test_a_bundle_has_what_the_plan_needs_to_know(
     site: Site, tree: Path, engine: str, tmp_path: Path
 ) -> None:
-    """Its torch and Python: no registry can be asked, and the tag has moved."""
+    """Lock its torch and Python: no registry can be asked, and the tag has moved."""
     source, lock, tar = (
         "registry.example/group/base:1.0",
         tmp_path / "lock.toml",
@@ -162,7 +162,7 @@ def test_another_archive_of_that_name_is_another_image(
 
 @pytest.fixture
 def toy(site: Site, tree: Path) -> Iterator[Registry]:
-    """A registry that a test can spoil, with the image."""
+    """Make a registry that a test can spoil, with the image."""
     with running(Registry()) as served:
         site.mirror(served.url)
         served.push("group/base", "1.0", bases.layer(tree))
@@ -175,7 +175,7 @@ def _planned_torch(planned: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_a_tag_is_held_to_its_digest(site: Site, toy: Registry, tree: Path, tmp_path: Path) -> None:
-    """Where it has moved, what was built is what is planned, and nothing is built."""
+    """Plan the built digest after a tag has moved, and build nothing."""
     source = "docker://registry.example/group/base:1.0"
     assert site.build(source, "--quiet").returncode == 0
     before = site.sif.read_bytes()

@@ -31,7 +31,7 @@ def daemon(site: Site, engines: Callable[[str], str]) -> str:
 
 
 def asked(daemon: str, *options: str) -> str:
-    """What the image's Python says of torch, and of the plugin that the base names."""
+    """Ask the image's Python for torch, and for the plugin that the base names."""
     command = ["docker", "--host", daemon, "run", "--rm", "--network", "host", *options, IMAGE]
     done = run([*command, "conda-python-simple", "-c", ASK])
     assert done.returncode == 0, done.stderr
@@ -39,7 +39,7 @@ def asked(daemon: str, *options: str) -> str:
 
 
 def test_an_image_of_the_engine(site: Site, layout: Layout, daemon: str) -> None:
-    """What the base sets for NCCL is taken back, and what a person sets is kept."""
+    """Take the base's values for NCCL back, and keep a person's."""
     layout.copy("docker-daemon:group/torch:1.0", "--dest-daemon-host", daemon)
     built = site.build("docker-daemon:group/torch:1.0", "--engine", "docker")
     assert built.returncode == 0, built.stdout + built.stderr
@@ -61,6 +61,6 @@ def test_a_registry_with_a_login(site: Site, tree: Path, daemon: str) -> None:
     assert built.returncode == 0, built.stdout + built.stderr
     assert asked(daemon).startswith("2.8.0+cpu ")
     kept = [path.read_text() for path in (site.output / "docker-image").iterdir()]
-    said = run(["docker", "--host", daemon, "image", "inspect", IMAGE]).stdout
+    output = run(["docker", "--host", daemon, "image", "inspect", IMAGE]).stdout
     assert kept
-    assert not any(PASSWORD in text for text in (built.stdout, built.stderr, said, *kept))
+    assert not any(PASSWORD in text for text in (built.stdout, built.stderr, output, *kept))

@@ -66,19 +66,19 @@ def test_refused_with_the_reason(site: Site, tmp_path: Path, name: str) -> None:
 
 
 def test_a_refused_base_is_a_finding_of_lint(site: Site, tmp_path: Path) -> None:
-    """Beside what else is to be said of the site; `inspect` calls it refused as well."""
+    """List it beside other findings of the site; `inspect` calls it refused as well."""
     top = _write(tmp_path / "tree", "usr/bin/perl")
     source = Layout(folder=tmp_path / "oci").write(top).name
     words = ["lint", "slurm-generic", "base-image", "--set", f"base-image.from={source}"]
-    found = sifwright(*words, env=site.env)
-    assert found.returncode == 4, found.stderr
-    assert f"base-image.from={source} (--set): error: it has no Python [plan]" in found.stdout
-    assert "note: Everything that differs between clusters" in found.stdout
+    done = sifwright(*words, env=site.env)
+    assert done.returncode == 4, done.stderr
+    assert f"base-image.from={source} (--set): error: it has no Python [plan]" in done.stdout
+    assert "note: Everything that differs between clusters" in done.stdout
     last = sifwright("inspect", source, env=site.env).stdout.splitlines()[-1]
     assert last == "as a base    refused: it has no Python"
 
 
-def test_what_is_not_there_is_said(site: Site) -> None:
+def test_missing_images_are_named(site: Site) -> None:
     for source in ("oci-archive:none.tar", "docker-archive:none.tar", "oci:none"):
         refused = site.plan(source)
         assert refused.returncode == 4
@@ -99,7 +99,7 @@ os.execv(sys.executable, ["{name}", "-S", "-c", "import time; time.sleep(600)"])
 
 
 def _running(name: str) -> bool:
-    """Whether a program of that name runs, in a container or not."""
+    """Return whether a program of that name runs, in a container or not."""
     commands = (command_of(int(path.name)) for path in Path("/proc").glob("[0-9]*"))
     return any(command.startswith(name) for command in commands)
 
@@ -110,9 +110,9 @@ def test_a_build_that_is_killed_leaves_the_image_from_before(
     assert site.build(layout.name, "--quiet").returncode == 0
     before = site.sif.read_bytes()
     more, name = tmp_path / "more", f"held-{os.getpid()}"
-    place = more / "usr" / "lib" / "python3.11" / "sitecustomize.py"
-    place.parent.mkdir(parents=True)
-    place.write_text(HOLD.format(name=name))
+    folder = more / "usr" / "lib" / "python3.11" / "sitecustomize.py"
+    folder.parent.mkdir(parents=True)
+    folder.write_text(HOLD.format(name=name))
     source = Layout(folder=tmp_path / "second", environment=ENVIRONMENT).write(tree, more).name
     words = [sys.executable, "-m", "sifwright", *site.words("build", source)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -129,7 +129,7 @@ def test_a_build_that_is_killed_leaves_the_image_from_before(
 def test_a_disk_that_gets_full(
     site: Site, layout: Layout, tree: Path, tmp_path: Path, full: str
 ) -> None:
-    """While it is built, by an image that unpacks to far more than its size foretells."""
+    """Fill it during the build, by an image that unpacks to far more than its size foretells."""
     size, reason = FULL[full]
     assert site.build(layout.name, "--quiet").returncode == 0
     before = site.sif.read_bytes()

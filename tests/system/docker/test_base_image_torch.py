@@ -31,7 +31,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def debian(image: Path, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Debian with its own Python, as a tar file."""
+    """Make a tar file of Debian with its own Python."""
     require("apptainer")
     file = tmp_path_factory.mktemp("debian") / "system.tar"
     inside = [engine, "exec", "--containall", "--no-home", str(image), "tar", "-C", "/", "-c"]
@@ -42,7 +42,7 @@ def debian(image: Path, engine: str, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def _more(kind: str, top: Path) -> Path:
-    """What is beside the system: an environment of that kind."""
+    """Make an environment of the kind beside the system."""
     (top / "opt").mkdir(parents=True)
     if kind == "venv":
         where = top / "opt" / "mine"
@@ -59,7 +59,7 @@ def _more(kind: str, top: Path) -> Path:
 
 
 def _conda(where: Path) -> None:
-    """This machine's own Python and its pip, with what tells that it is conda's."""
+    """Copy this machine's Python and its pip, with the marks of conda."""
     standard = Path("lib", "python3.11")
     left_out = shutil.ignore_patterns("site-packages", "test", "__pycache__", "config-*", "*.a")
     shutil.copytree(sys.base_prefix / standard, where / standard, ignore=left_out)
@@ -95,5 +95,7 @@ def test_torch_is_installed_in_its_python(
     assert [step["layer"] for step in others] == ["pytorch-wheel", "run-scripts"]
     assert base["options"]["program"]["value"] == program
     sif = folder / "image.sif"
-    said = run([engine, "exec", "--containall", "--no-home", sif, "conda-python-simple", "-c", ASK])
-    assert said.stdout.split() == [prefix, f"{prefix}/{FOLDER}/torch/__init__.py", "2.0"], said
+    output = run(
+        [engine, "exec", "--containall", "--no-home", sif, "conda-python-simple", "-c", ASK]
+    )
+    assert output.stdout.split() == [prefix, f"{prefix}/{FOLDER}/torch/__init__.py", "2.0"], output

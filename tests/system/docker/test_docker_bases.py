@@ -39,12 +39,12 @@ NAME = "group/base"
 
 @pytest.fixture
 def own(docker_toy: DockerToy, tiny_image: str) -> str:
-    """The id of an image that the engine has, with a name of its own."""
+    """Return the id of an image that the engine has, with a name of its own."""
     repository, _, tag = tiny_image.rpartition(":")
     docker_toy.api.pull(repository, tag=tag)
     docker_toy.api.tag(tiny_image, NAME, "1")
-    found: str = docker_toy.api.inspect_image(f"{NAME}:1")["Id"]  # type: ignore[no-untyped-call]
-    return found
+    result: str = docker_toy.api.inspect_image(f"{NAME}:1")["Id"]  # type: ignore[no-untyped-call]
+    return result
 
 
 def start(toy: DockerToy, kind: str, name: object) -> None:
@@ -62,8 +62,8 @@ def test_an_image_of_the_engine(docker_toy: DockerToy, own: str) -> None:
     start(docker_toy, "docker-daemon", f"{NAME}:1")
     assert docker_toy.states()["first"] == "done"
     assert "BASE=of the base" in docker_toy.config()["Env"]
-    status, said = rendered(docker_toy)
-    assert (status, f"FROM {own}\n" in said) == (0, True)
+    status, message = rendered(docker_toy)
+    assert (status, f"FROM {own}\n" in message) == (0, True)
     start(docker_toy, "docker-daemon", f"{NAME}:2")
     done = docker_toy.docker()
     assert done.returncode == 5, done.stderr
@@ -79,9 +79,9 @@ def test_an_archive(docker_toy: DockerToy, own: str, tmp_path: Path) -> None:
     assert docker_toy.states()["first"] == "done"
     assert docker_toy.api.images(NAME) == [], "no name of the archive's is given"
     assert f"FROM {own}\n" in (docker_toy.output / "docker-image/Dockerfile").read_text()
-    status, said = rendered(docker_toy)
+    status, message = rendered(docker_toy)
     assert status == 4
-    assert f"skopeo copy docker-archive:{archive} docker-daemon:" in said
+    assert f"skopeo copy docker-archive:{archive} docker-daemon:" in message
     archive.write_bytes(b"no archive")
     done = docker_toy.docker()
     assert done.returncode == 5
@@ -98,31 +98,31 @@ def test_a_layout(
     name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With packed layers, as skopeo leaves them; which Docker Engine 20.10 itself cannot load."""
+    """Use packed layers, as skopeo leaves them; Docker Engine 20.10 itself cannot load them."""
     monkeypatch.setenv("DOCKER_HOST", engines(name))
     folder = docker_toy.folder
     (folder / "more").mkdir()
     (folder / "more" / "one").write_text("one")
     layout = Layout(folder=folder / "written", environment={"BASE": "of the base"})
     layout.write(make_root(folder / "root"), folder / "more")
-    place = folder / ("base.tar" if kind == "oci-archive" else "base")
-    layout.copy(f"{kind}:{place}", "--dest-compress")
+    path = folder / ("base.tar" if kind == "oci-archive" else "base")
+    layout.copy(f"{kind}:{path}", "--dest-compress")
     docker_toy.layer("second", 'test "$(cat /one)" = one\n', test="true\n")
-    start(docker_toy, kind, place)
+    start(docker_toy, kind, path)
     docker_toy.image("first", "second")
     assert docker_toy.states()["first"] == "done"
     assert "BASE=of the base" in docker_toy.config()["Env"]
     assert docker_toy.states("--force")["first"] == "cached"
-    status, said = rendered(docker_toy)
-    assert (status, f"skopeo copy {kind}:{place} docker-daemon:" in said) == (4, True)
+    status, message = rendered(docker_toy)
+    assert (status, f"skopeo copy {kind}:{path} docker-daemon:" in message) == (4, True)
     # What is advised leads into the engine that was asked, whichever that is.
-    advised = said[said.index("skopeo copy") :].partition(", and name")[0]
+    advised = message[message.index("skopeo copy") :].partition(", and name")[0]
     copied = f"group/{kind}:1"
     done = run(shlex.split(advised.replace("NAME:TAG", copied)))
     assert done.returncode == 0, done.stderr
     start(docker_toy, "docker-daemon", copied)
-    status, said = rendered(docker_toy)
-    assert (status, "FROM sha256:" in said) == (0, True)
+    status, message = rendered(docker_toy)
+    assert (status, "FROM sha256:" in message) == (0, True)
 
 
 def _other_byte(path: Path) -> None:
@@ -148,7 +148,7 @@ HARMS: dict[Callable[[Path], None], str] = {
 def test_a_layout_that_is_none(
     docker_toy: DockerToy, tmp_path: Path, combine: type[zip[Any] | product[Any]]
 ) -> None:
-    """By default each file is harmed once, and each harm is done once; at night, each to each."""
+    """Harm each file once and do each harm once; at night, each to each."""
     layout = Layout(folder=tmp_path / "base").write(make_root(tmp_path / "root"))
     start(docker_toy, "oci", layout.folder)
     assert docker_toy.docker().returncode == 0
@@ -156,7 +156,7 @@ def test_a_layout_that_is_none(
     blobs = sorted((layout.folder / "blobs/sha256").iterdir(), key=lambda path: path.stat().st_size)
     config, manifest, layer = blobs
     index = json.loads((layout.folder / "index.json").read_text())
-    for path, (harm, said) in combine((layer, config, manifest), HARMS.items()):
+    for path, (harm, message) in combine((layer, config, manifest), HARMS.items()):
         kept = path.read_bytes()
         harm(path)
         index["once"] = index.get("once", 0) + 1  # or what was loaded before is taken
@@ -164,7 +164,7 @@ def test_a_layout_that_is_none(
         done = docker_toy.docker(timeout=240)
         assert done.returncode == MachineError.exit_code, done.stderr
         assert f"{layout.folder}: it cannot be read as oci: " in done.stderr
-        assert re.search(said, done.stderr), done.stderr
+        assert re.search(message, done.stderr), done.stderr
         path.unlink(missing_ok=True)
         path.write_bytes(kept)
     assert docker_toy.id() == before
@@ -190,7 +190,7 @@ def test_a_layout_packed_with_zstd(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Docker Engine 20.10 says of it that it is no tar archive."""
+    """Load it here: Docker Engine 20.10 calls it no tar archive."""
     monkeypatch.setenv("DOCKER_HOST", engines(name))
     layout = Layout(folder=tmp_path / "one").write(make_root(tmp_path / "root"))
     layout.copy(f"oci:{tmp_path / 'zstd'}", "--dest-compress-format=zstd")
@@ -207,7 +207,7 @@ def test_a_layout_packed_with_zstd(
 
 
 def _archive(manifest: bytes) -> bytes:
-    """Also what nobody can pack, so that there is something to cut off."""
+    """Make an archive, also of an image that cannot be packed, to cut a part off."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as archive:
         for name, text in (("manifest.json", manifest), ("noise", os.urandom(300_000))):
@@ -239,7 +239,7 @@ DAMAGED = {
 @pytest.mark.usefixtures("docker_toy")
 @pytest.mark.parametrize("case", DAMAGED)
 def test_an_archive_that_is_damaged(tmp_path: Path, case: str) -> None:
-    """It is not said that the engine was lost."""
+    """Report the archive, not a lost engine."""
     archive = tmp_path / "base.tar"
     archive.write_bytes(DAMAGED[case])
     engine = docker.find()
@@ -251,10 +251,10 @@ def test_an_archive_that_is_damaged(tmp_path: Path, case: str) -> None:
     assert "docker save" in problem.fix
 
 
-@pytest.mark.parametrize("place", ["/dev/zero", "pipe", "none"])
-def test_an_archive_that_is_no_file(docker_toy: DockerToy, tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("path", ["/dev/zero", "pipe", "none"])
+def test_an_archive_that_is_no_file(docker_toy: DockerToy, tmp_path: Path, path: str) -> None:
     os.mkfifo(tmp_path / "pipe")
-    start(docker_toy, "docker-archive", tmp_path / place)
+    start(docker_toy, "docker-archive", tmp_path / path)
     done = docker_toy.docker(timeout=240)
     assert done.returncode == MachineError.exit_code
-    assert f"{tmp_path / place}: " in done.stderr
+    assert f"{tmp_path / path}: " in done.stderr

@@ -32,41 +32,43 @@ OF_A_BUILD |= {"sif_fingerprint", "sif_parts"}
 
 
 def inspected(engine: str, sif: Path) -> Any:
-    """All that Apptainer says of a SIF, but for when it was built."""
+    """Return the whole output of Apptainer about a SIF, but for the time of its build."""
     text = run([engine, "inspect", "--all", sif]).stdout
-    found = json.loads(text)
-    assert found["data"]["attributes"]["labels"].pop("org.label-schema.build-date")
-    return found
+    document = json.loads(text)
+    assert document["data"]["attributes"]["labels"].pop("org.label-schema.build-date")
+    return document
 
 
 def recorded(toy: DockerToy) -> dict[str, Any]:
-    """The record of a SIF, but for what two builds differ in; of proofs, which there are."""
-    found: dict[str, Any] = json.loads((toy.output / "record.json").read_text())
-    found.pop("steps", "")
-    found["proofs"] = list(found["proofs"])
-    return {name: "" if name in OF_A_BUILD else value for name, value in found.items()}
+    """Return the record of a SIF without the values that differ between builds, and the names of
+    proofs.
+    """
+    document: dict[str, Any] = json.loads((toy.output / "record.json").read_text())
+    document.pop("steps", "")
+    document["proofs"] = list(document["proofs"])
+    return {name: "" if name in OF_A_BUILD else value for name, value in document.items()}
 
 
 def in_container(toy: DockerToy, *command: str, user: str = "0") -> str:
-    """What a command prints in the image."""
-    made = toy.api.create_container(
+    """Return the output of a command in the image."""
+    container = toy.api.create_container(
         toy.name,
         list(command),
         user=user,
         host_config=toy.api.create_host_config(network_mode="host"),
     )
     try:
-        toy.api.start(made)
-        status = toy.api.wait(made)["StatusCode"]
-        said: bytes = toy.api.logs(made)
+        toy.api.start(container)
+        status = toy.api.wait(container)["StatusCode"]
+        output: bytes = toy.api.logs(container)
     finally:
-        toy.api.remove_container(made, v=True, force=True)
-    assert status == 0, said
-    return said.decode()
+        toy.api.remove_container(container, v=True, force=True)
+    assert status == 0, output
+    return output.decode()
 
 
 def below(tree: Tree) -> Tree:
-    """The part of a tree that is the image's own, without times."""
+    """Return the part of a tree that is the image's own, without times."""
     return {
         path: [*node[:TIME], *node[TIME + 1 :]]
         for path, node in tree.items()
@@ -92,12 +94,12 @@ def either_toy(
 
 def test_engines_build_the_same(engine: str, either_toy: DockerToy, tmp_path: Path) -> None:
     toy = either_toy
-    made = toy.docker("--format", "sif")
-    assert made.returncode == 0, made.stdout + made.stderr
+    done = toy.docker("--format", "sif")
+    assert done.returncode == 0, done.stdout + done.stderr
     by_docker, says = whole(toy.sif, tmp_path / "one", ""), inspected(engine, toy.sif)
     record = recorded(toy)
-    made = toy.build("--force")
-    assert made.returncode == 0, made.stdout + made.stderr
+    done = toy.build("--force")
+    assert done.returncode == 0, done.stdout + done.stderr
     by_apptainer = whole(toy.sif, tmp_path / "two", "")
     assert by_docker["hard links"] == [["./data/again", "./data/one"]]
     assert "security.capability" in by_docker["data/capable"][-1]
@@ -134,14 +136,14 @@ def test_the_image_is_configured_for_its_users(either_toy: DockerToy) -> None:
 @pytest.mark.all
 def test_the_history_names_the_layers(docker_toy: DockerToy) -> None:
     docker_toy.states()
-    history = [one["Comment"] for one in docker_toy.history()]
+    history = [entry["Comment"] for entry in docker_toy.history()]
     assert re.fullmatch("sifwright: layer second, step [0-9a-f]{64}", history[2])
 
 
 @pytest.mark.all
 @pytest.mark.parametrize("layout", ["layered", "flat"])
 def test_two_builds_of_a_sif_are_the_same_bytes(docker_toy: DockerToy, layout: str) -> None:
-    """The second one in other containers, with another umask, on one core."""
+    """Build again in other containers, with another umask, on one core."""
     images = []
     for umask, core in (("022", "0-1"), ("077", "0")):
         words = ["bash", "-c", 'umask "$0"; exec taskset -c "$1" "${@:2}"', umask, core]
@@ -157,8 +159,8 @@ def test_two_builds_of_a_sif_are_the_same_bytes(docker_toy: DockerToy, layout: s
 @pytest.mark.parametrize("either_toy", ["podman"], indirect=True)
 def test_podman_keeps_no_copies(either_toy: DockerToy) -> None:
     copies = Path(os.environ["DOCKER_HOST"].removeprefix("unix://")).parent / COPIES
-    made = either_toy.docker("--format", "sif")
-    assert made.returncode == 0, made.stdout + made.stderr
+    done = either_toy.docker("--format", "sif")
+    assert done.returncode == 0, done.stdout + done.stderr
     assert list(copies.iterdir()) == []
 
 
@@ -185,7 +187,7 @@ def test_without_the_cache_nothing_is_kept(docker_toy: DockerToy) -> None:
 
 
 @pytest.mark.all
-def test_what_is_lost_from_the_engine_is_made_again(docker_toy: DockerToy) -> None:
+def test_images_lost_from_the_engine_are_made_again(docker_toy: DockerToy) -> None:
     docker_toy.states()
     docker_toy.api.remove_image(docker_toy.name)
     assert docker_toy.states()["publish"] == "done"

@@ -1,4 +1,4 @@
-"""What goes wrong with an engine: each says what, where and what to do; images from before stay."""
+"""Errors of an engine: each message names what, where and what to do; older images stay."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ pytestmark = pytest.mark.build
 NOBODY = 65534
 
 
-def refusal(place: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("DOCKER_HOST", place)
+def refusal(path: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("DOCKER_HOST", path)
     with pytest.raises(MachineError) as caught:
         docker.find()
     return str(caught.value)
 
 
 @contextmanager
-def answering(place: Path, answer: bytes) -> Iterator[str]:
-    """A server on a socket that says the same to everybody."""
+def answering(folder: Path, answer: bytes) -> Iterator[str]:
+    """Serve the same answer to everybody on a socket."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -59,11 +59,11 @@ def answering(place: Path, answer: bytes) -> Iterator[str]:
 
         def log_message(self, *_: object) -> None: ...
 
-    with ThreadingUnixStreamServer(str(place), Handler) as server:
+    with ThreadingUnixStreamServer(str(folder), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield f"unix://{place}"
+            yield f"unix://{folder}"
         finally:
             server.shutdown()
             thread.join()
@@ -71,56 +71,56 @@ def answering(place: Path, answer: bytes) -> Iterator[str]:
 
 def test_an_old_engine_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = json.dumps({"Version": "17.03.2-ce", "ApiVersion": "1.27", "Arch": "amd64"})
-    with answering(tmp_path / "socket", old.encode()) as place:
-        said = refusal(place, monkeypatch)
-    assert "Docker Engine 17.03.2-ce is too old: its interface is 1.27, 1.40 is needed" in said
-    assert "Install Docker Engine 19.03 or later" in said
+    with answering(tmp_path / "socket", old.encode()) as folder:
+        message = refusal(folder, monkeypatch)
+    assert "Docker Engine 17.03.2-ce is too old: its interface is 1.27, 1.40 is needed" in message
+    assert "Install Docker Engine 19.03 or later" in message
 
 
 @pytest.mark.parametrize("answer", [b"{}", b"[]", b"hello", b'{"ApiVersion": "x"}'])
 def test_something_else_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes
 ) -> None:
-    with answering(tmp_path / "socket", answer) as place:
-        said = refusal(place, monkeypatch)
-    assert said.startswith(f"{place}: what answers there is no Docker Engine")
+    with answering(tmp_path / "socket", answer) as folder:
+        message = refusal(folder, monkeypatch)
+    assert message.startswith(f"{folder}: what answers there is no Docker Engine")
 
 
 def test_an_engine_elsewhere_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands before an @ may be a password: it is not said."""
-    for place, shown in (
+    """Hide the words before an @, which may be a password."""
+    for address, shown in (
         ("tcp://127.0.0.1:9", "tcp://127.0.0.1:9"),
         ("ssh://x@there", "ssh://there"),
     ):
-        said = refusal(place, monkeypatch)
-        assert said.startswith(f"{shown}: is an engine that is not on this machine")
-        assert "DOCKER_HOST=unix:///var/run/docker.sock" in said
+        message = refusal(address, monkeypatch)
+        assert message.startswith(f"{shown}: is an engine that is not on this machine")
+        assert "DOCKER_HOST=unix:///var/run/docker.sock" in message
 
 
 def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = refusal(f"unix://{tmp_path}/none", monkeypatch)
-    assert said.startswith(f"{tmp_path}/none: there is no such socket")
+    message = refusal(f"unix://{tmp_path}/none", monkeypatch)
+    assert message.startswith(f"{tmp_path}/none: there is no such socket")
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "dead"))
-    said = refusal(f"unix://{tmp_path}/dead", monkeypatch)
-    assert said.startswith(f"{tmp_path}/dead: no engine answers there: ")
-    assert "docker.io, podman" in said
+    message = refusal(f"unix://{tmp_path}/dead", monkeypatch)
+    assert message.startswith(f"{tmp_path}/dead: no engine answers there: ")
+    assert "docker.io, podman" in message
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
 def test_a_user_without_permission_is_told_of_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Path("/tmp", f"sifwright-test-{os.getpid()}.sock")  # reached by all
-    with answering(place, b"{}") as address:
-        place.chmod(0o600)
+    folder = Path("/tmp", f"sifwright-test-{os.getpid()}.sock")  # reached by all
+    with answering(folder, b"{}") as address:
+        folder.chmod(0o600)
         os.seteuid(NOBODY)
         try:
-            said = refusal(address, monkeypatch)
+            message = refusal(address, monkeypatch)
         finally:
             os.seteuid(0)
-    place.unlink()
-    assert said.startswith(f"{place}: this user may not use the engine's socket")
-    assert "sudo usermod -aG root $USER" in said
-    assert "rootless" in said
+    folder.unlink()
+    assert message.startswith(f"{folder}: this user may not use the engine's socket")
+    assert "sudo usermod -aG root $USER" in message
+    assert "rootless" in message
 
 
 def test_another_processor_is_refused(docker_toy: DockerToy) -> None:
@@ -132,7 +132,7 @@ def test_another_processor_is_refused(docker_toy: DockerToy) -> None:
     assert "Build on a machine with aarch64 processors." in done.stderr
 
 
-def test_what_only_a_sif_starts_from_is_refused(docker_toy: DockerToy) -> None:
+def test_bootstraps_of_sifs_only_are_refused(docker_toy: DockerToy) -> None:
     header = {"bootstrap": {"Bootstrap": "localimage", "From": "x.sif"}, "provides": ["base"]}
     docker_toy.layer("base-local", "true\n", header=header)
     done = docker_toy.docker()
@@ -158,7 +158,7 @@ def test_a_failure_names_the_line_and_the_image_stays(docker_toy: DockerToy) -> 
 
 
 def started(toy: DockerToy) -> subprocess.Popen[str]:
-    """A build whose second step does not end by itself."""
+    """Start a build whose second step does not end by itself."""
     toy.layer("second", f"{SECOND}sleep 600\n")
     program = [*DEFAULT_SIGNALS, sys.executable, "-m", "sifwright"]
     words = [*program, *toy.command("--engine", "docker")]
@@ -169,7 +169,7 @@ def started(toy: DockerToy) -> subprocess.Popen[str]:
 
 
 def commands(toy: DockerToy) -> str:
-    return str([one["Command"] for one in toy.api.containers()])
+    return str([container["Command"] for container in toy.api.containers()])
 
 
 @pytest.mark.all
@@ -191,8 +191,8 @@ def test_a_killed_build_leaves_steps_only(docker_toy: DockerToy) -> None:
 def test_a_stopped_build_takes_its_container_along(docker_toy: DockerToy) -> None:
     process = started(docker_toy)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=240)
-    assert (process.returncode, "Traceback" in said) == (130, False)
+    _, output = process.communicate(timeout=240)
+    assert (process.returncode, "Traceback" in output) == (130, False)
     assert docker_toy.containers() == docker_toy.leftovers() == []
 
 
@@ -205,10 +205,10 @@ def test_an_engine_that_ends_in_the_middle(
         monkeypatch.setenv("DOCKER_HOST", address)
         process = started(docker_toy)
         os.kill(int((tmp_path / "engine/pid").read_text()), signal.SIGTERM)
-        _, said = process.communicate(timeout=240)
+        _, output = process.communicate(timeout=240)
     assert process.returncode == 6
-    assert f"{address}: the connection to Docker Engine" in said
-    assert "Traceback" not in said
+    assert f"{address}: the connection to Docker Engine" in output
+    assert "Traceback" not in output
     assert docker_toy.leftovers() == []
 
 
@@ -218,7 +218,7 @@ def test_an_engine_that_ends_in_the_middle(
 def test_a_full_disk_of_the_engine(
     docker_toy: DockerToy, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An image that it pulls, and one that it is given."""
+    """Pull an image, and load one, with no room for it."""
     if kind == "oci":
         layout = Layout(folder=tmp_path / "layout").write(make_root(tmp_path / "root"))
         docker_toy.start_from("oci", layout.folder)
@@ -241,7 +241,7 @@ def test_a_full_disk_of_the_engine(
 @pytest.mark.all
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 def test_a_full_disk_where_the_sif_goes(docker_toy: DockerToy) -> None:
-    """The image leaves the engine, and there is no room for it: the SIF from before stays."""
+    """Keep the old SIF if there is no room for the image that leaves the engine."""
     assert docker_toy.docker("--format", "sif").returncode == 0
     before = docker_toy.sif.read_bytes()
     docker_toy.layer("second", SECOND + "head -c 64M /dev/urandom >/data/large\n")

@@ -48,14 +48,14 @@ def test_as_by_docker_itself(
     recipe = tmp_path / "recipe" / "Dockerfile"
     recipe.parent.mkdir()
     recipe.write_text(RECIPE.format(base=tiny_image))
-    place = ["--project", docker_toy.folder]
+    options = ["--project", docker_toy.folder]
     by = Docker(docker.DockerClient(base_url=engines("docker"), timeout=240))
     by.build(recipe.parent, "sifwright-import:original", "", None)
     wanted = by.output("sifwright-import:original", ["tail", "-n", "+1", *FILES])
     assert "/near:/first:/odd:/usr/sbin:/usr/bin:/last 5 of-recipe /root" in wanted
     assert by.output("sifwright-import:original", []) == "/srv\n<a  b>\n"
 
-    assert sifwright(*place, "import", recipe, "--name", "case").returncode == 0
+    assert sifwright(*options, "import", recipe, "--name", "case").returncode == 0
     # What comes after the recipe leaves its caches where they are.
     image = docker_toy.folder / "defs/images/case.yaml"
     docker_toy.layer("behind", "true\n")
@@ -64,7 +64,7 @@ def test_as_by_docker_itself(
         ("build", docker_toy.site, "case", "--engine", "docker", "--output", tmp_path / "build"),
         ("render", docker_toy.site, "case", "--format", "dockerfile", "--output", tmp_path / "by"),
     ):
-        done = sifwright(*place, *words)
+        done = sifwright(*options, *words)
         assert done.returncode == 0, done.stdout + done.stderr
     by.build(tmp_path / "by", "sifwright-import:rendered", "", None)
     for image_name in (f"sifwright/case:{docker_toy.site}", "sifwright-import:rendered"):

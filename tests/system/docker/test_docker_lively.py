@@ -35,14 +35,14 @@ NAMED = "user:hidden-4711"
 
 
 def derived(toy: DockerToy, tiny_image: str, name: str, changes: list[str]) -> str:
-    """The tiny image with more in its configuration, in the engine; its id."""
+    """Make an image in the engine of the tiny one with more configuration; return its id."""
     repository, _, tag = tiny_image.rpartition(":")
     toy.api.pull(repository, tag=tag)
-    made = toy.api.create_container(tiny_image, command=["true"])
+    container = toy.api.create_container(tiny_image, command=["true"])
     try:
-        answer = toy.api.commit(made["Id"], repository=name, tag="1", changes=changes)
+        answer = toy.api.commit(container["Id"], repository=name, tag="1", changes=changes)
     finally:
-        toy.api.remove_container(made["Id"])
+        toy.api.remove_container(container["Id"])
     return str(answer["Id"])
 
 
@@ -53,13 +53,13 @@ def archive_of(toy: DockerToy, name: str) -> bytes:
 
 
 def inside(toy: DockerToy, *words: str) -> str:
-    made = toy.api.create_container(toy.name, command=list(words), network_disabled=True)
+    container = toy.api.create_container(toy.name, command=list(words), network_disabled=True)
     try:
-        toy.api.start(made["Id"])
-        assert toy.api.wait(made["Id"])["StatusCode"] == 0
-        return str(toy.api.logs(made["Id"]).decode())
+        toy.api.start(container["Id"])
+        assert toy.api.wait(container["Id"])["StatusCode"] == 0
+        return str(toy.api.logs(container["Id"]).decode())
     finally:
-        toy.api.remove_container(made["Id"], v=True)
+        toy.api.remove_container(container["Id"], v=True)
 
 
 # Podman's commit knows of volumes only.
@@ -76,15 +76,18 @@ def lively_toy(
     engines: Callable[[str], str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> DockerToy:
-    """One that starts from an image which does something by itself, in either engine."""
+    """Make a toy that starts from an image with actions of its own, in either engine."""
     name, changes = request.param
     monkeypatch.setenv("DOCKER_HOST", engines(name))
     docker_toy.start_from("docker-daemon", derived(docker_toy, tiny_image, "group/lively", changes))
     return docker_toy
 
 
-def test_what_is_written_into_a_volume_stays(lively_toy: DockerToy) -> None:
-    """As with Apptainer. No health check runs beside the steps, and none is in the image."""
+def test_files_written_into_a_volume_stay(lively_toy: DockerToy) -> None:
+    """Keep the files, as with Apptainer.
+
+    No health check runs beside the steps, and none is in the image.
+    """
     lively_toy.layer("first", "mkdir -p /data /srv\necho one >/data/one\nsleep 3\n")
     lively_toy.layer("second", 'test "$(cat /data/one)" = one\necho two >/srv/two\n', test="true\n")
     assert lively_toy.states()["first"] == "done"
@@ -100,7 +103,7 @@ def test_what_is_written_into_a_volume_stays(lively_toy: DockerToy) -> None:
 
 
 def test_another_processor(docker_toy: DockerToy, tiny_image: str) -> None:
-    """The image is not built on; what was built before stays."""
+    """Refuse to build on the image, and keep the older build."""
     assert docker_toy.docker().returncode == 0
     before = docker_toy.id()
     arm = changed(archive_of(docker_toy, tiny_image), "group/arm:1", architecture="arm64")
@@ -117,7 +120,7 @@ HEALTH = {"Test": ["CMD", "touch", "/health"], "Interval": 10**9}
 
 
 def test_podman_checks_no_health(podman_toy: DockerToy, tiny_image: str) -> None:
-    """It does not say by Docker's interface that an image has a check; its own says so."""
+    """Ask podman's own interface: Docker's does not show that an image has a check."""
     toy, podman = podman_toy, ["podman", "--remote", "--url", os.environ["DOCKER_HOST"]]
 
     def check(kind: str, name: str, attribute: str) -> str:
@@ -128,8 +131,8 @@ def test_podman_checks_no_health(podman_toy: DockerToy, tiny_image: str) -> None
     health = changed(archive_of(toy, tiny_image), "localhost/health:1", config=config)
     toy.api.load_image(health)  # type: ignore[no-untyped-call]
     assert "touch" in check("image", "localhost/health:1", ".HealthCheck")
-    with open_container(docker.find(), Container(image="localhost/health:1")) as made:
-        assert json.loads(check("container", made, ".Config.Healthcheck"))["Test"] == ["NONE"]
+    with open_container(docker.find(), Container(image="localhost/health:1")) as container:
+        assert json.loads(check("container", container, ".Config.Healthcheck"))["Test"] == ["NONE"]
     toy.start_from("docker-daemon", "localhost/health:1")
     toy.layer("second", "true\n", test="true\n")
     assert toy.states()["second"] == "done"
@@ -159,7 +162,9 @@ def test_podman_builds_on_an_image_without_its_history(
     loopback_registry: str,
     tmp_path: Path,
 ) -> None:
-    """It may be left out, and podman commits nothing on what has another one than its layers."""
+    """Build without a history, which is optional: podman commits on no history that differs from
+    the layers.
+    """
     (tmp_path / "more").mkdir()
     layout = Layout(folder=tmp_path / "oci", environment={"A": "b"}, history=history)
     layout.write(make_root(tmp_path / "root"), tmp_path / "more")
@@ -176,11 +181,11 @@ def test_podman_builds_on_an_image_without_its_history(
 
 
 def changed(data: bytes, name: str, **values: object) -> bytes:
-    """An archive whose image has another name, and more in its configuration."""
-    found = io.BytesIO()
+    """Make an archive whose image has another name, and more in its configuration."""
+    buffer = io.BytesIO()
     with (
         tarfile.open(fileobj=io.BytesIO(data)) as old,
-        tarfile.open(fileobj=found, mode="w") as new,
+        tarfile.open(fileobj=buffer, mode="w") as new,
     ):
         (manifest,) = json.loads(content(old, "manifest.json"))
         for entry in old:
@@ -192,7 +197,7 @@ def changed(data: bytes, name: str, **values: object) -> bytes:
             entry.size = len(text)
             if entry.name != "repositories":
                 new.addfile(entry, io.BytesIO(text))
-    return found.getvalue()
+    return buffer.getvalue()
 
 
 def content(archive: tarfile.TarFile, name: str) -> bytes:
@@ -200,26 +205,26 @@ def content(archive: tarfile.TarFile, name: str) -> bytes:
     return bytes(file.read())
 
 
-def test_what_a_step_says_writes_no_file_of_this_machine(
+def test_the_output_of_a_step_writes_no_file_of_this_machine(
     docker_toy: DockerToy, tmp_path: Path
 ) -> None:
-    """Any program of an image can print what the end of a step prints."""
-    place = tmp_path / "written"
-    forged = [f"{place} cHduZWQK", f"../../../..{place} cHduZWQK", ".. cHduZWQK", "x A", "x A="]
+    """Distrust the end of a step: any program of an image can print it."""
+    folder = tmp_path / "written"
+    forged = [f"{folder} cHduZWQK", f"../../../..{folder} cHduZWQK", ".. cHduZWQK", "x A", "x A="]
     lines = "".join(f"echo 'sifwright: kept {words}'\n" for words in forged)
     docker_toy.layer("first", f'{lines}echo kept >"$SIFWRIGHT_BUILD/kept/note"\n')
     second = 'ls "$SIFWRIGHT_BUILD/kept" >/kept\n'
     docker_toy.layer("second", second, test='test "$(echo $(cat /kept))" = "apt.conf note"\n')
     done = docker_toy.docker()
     assert done.returncode == 0, done.stderr
-    assert not place.exists()
+    assert not folder.exists()
     log = (docker_toy.output / "docker-image/build.log").read_text()
-    assert f"sifwright: kept {place} cHduZWQK" in log
+    assert f"sifwright: kept {folder} cHduZWQK" in log
 
 
 @pytest.fixture
 def proxied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The configuration of the command docker names a proxy with a password."""
+    """Configure a proxy with a password for the command docker."""
     for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -242,7 +247,7 @@ def test_the_users_proxies_reach_steps_only(
     done = docker_toy.docker()
     assert done.returncode == 0, done.stderr
     images = [docker_toy.name]
-    images += [tag for one in docker_toy.api.images("sifwright/step") for tag in one["RepoTags"]]
+    images += [tag for item in docker_toy.api.images("sifwright/step") for tag in item["RepoTags"]]
     for image in images:
         assert NAMED not in str(docker_toy.api.inspect_image(image))  # type: ignore[no-untyped-call]
         assert NAMED not in str(docker_toy.api.history(image))  # type: ignore[no-untyped-call]

@@ -27,10 +27,10 @@ NOWHERE = "http://127.0.0.1:9"
 def test_the_base_image_is_in_the_bundle(
     docker_toy: DockerToy, tiny_image: str, tmp_path: Path
 ) -> None:
-    place, named = ("--project", docker_toy.folder), (docker_toy.site, "toy")
-    locked = sifwright(*place, "lock", *named, "--output", tmp_path / "locked")
+    options, named = ("--project", docker_toy.folder), (docker_toy.site, "toy")
+    locked = sifwright(*options, "lock", *named, "--output", tmp_path / "locked")
     assert locked.returncode == 0, locked.stderr
-    bundled = sifwright(*place, "bundle", *named, "-o", tmp_path / "b.tar")
+    bundled = sifwright(*options, "bundle", *named, "-o", tmp_path / "b.tar")
     assert bundled.returncode == 0, bundled.stderr
 
     host = tiny_image.partition("/")[0]
@@ -40,7 +40,7 @@ def test_the_base_image_is_in_the_bundle(
     for kind in ("image", "sif"):
         built = docker_toy.docker("--format", kind, *map(str, words))
         assert built.returncode == 0, built.stdout + built.stderr
-    again = sifwright(*place, "verify", docker_toy.sif, "--rebuild", *words)
+    again = sifwright(*options, "verify", docker_toy.sif, "--rebuild", *words)
     assert again.returncode == 0, again.stdout + again.stderr
     assert "gives the same bytes" in again.stdout
     assert docker_toy.containers() == []
@@ -53,10 +53,10 @@ def test_a_system_is_made_of_locked_packages(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Debootstrap runs in an image of Debian, which the engine has or pulls."""
+    """Run debootstrap in an image of Debian, which the engine has or pulls."""
     root, mirror = tmp_path / "root", debian_archive.address(DEBIAN)
-    made = run(["debootstrap", "--variant=minbase", "--no-check-gpg", "bookworm", root, mirror])
-    assert made.returncode == 0, made.stdout
+    done = run(["debootstrap", "--variant=minbase", "--no-check-gpg", "bookworm", root, mirror])
+    assert done.returncode == 0, done.stdout
     layout = Layout(folder=tmp_path / "oci").write(root)
     layout.copy(f"docker://{loopback_registry}/library/debian:bookworm-slim")
     rules = {"oci": {"docker.io": f"http://{loopback_registry}"}}
@@ -69,14 +69,14 @@ def test_a_system_is_made_of_locked_packages(
     document = {"description": "Debian", "layers": [{"layer": "base-debian"}]}
     (tmp_path / "defs" / "images" / "plain.yaml").write_text(json.dumps(document))
 
-    place = ("--project", tmp_path)
+    options = ("--project", tmp_path)
     output = ("--output", tmp_path / "build")
-    locked = sifwright(*place, "lock", "local", "plain", *output)
+    locked = sifwright(*options, "lock", "local", "plain", *output)
     assert locked.returncode == 0, locked.stderr
     words = ("--engine", "docker", "--format", "sif", "--locked")
-    built = sifwright(*place, "build", "local", "plain", *output, *words)
+    built = sifwright(*options, "build", "local", "plain", *output, *words)
     assert built.returncode == 0, built.stdout + built.stderr
     sif = tmp_path / "build" / "local" / "plain" / "image.sif"
-    again = sifwright(*place, "verify", sif, "--rebuild")
+    again = sifwright(*options, "verify", sif, "--rebuild")
     assert again.returncode == 0, again.stdout + again.stderr
     assert "gives the same bytes" in again.stdout

@@ -1,4 +1,4 @@
-"""What a registry does to an engine that pulls is said of the image, with what to do then."""
+"""Faults of a registry during a pull: the message names the image and a fix."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ AUTH = "auth:\n  htpasswd:\n    realm: toy\n    path: {}\n"
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Registry]:
-    """One for all tests: podman reads once that it has no TLS."""
-    with running(Registry()) as one:
-        yield one
+    """Share one registry for all tests: podman reads once that it has no TLS."""
+    with running(Registry()) as server:
+        yield server
 
 
 @pytest.fixture(scope="module", params=spread(["docker", "podman"], ["docker"]))
@@ -61,7 +61,7 @@ def hasty(
     shared: Registry,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[str]:
-    """An engine that asks once where it can be told so: others try for minutes."""
+    """Make the engine ask once if it has a setting for this: others try for minutes."""
     assert engines(request.param)
     folder = tmp_path_factory.mktemp("hasty")
     (folder / "registries.conf").write_text(INSECURE.format(shared.host))
@@ -75,7 +75,7 @@ def hasty(
 
 
 @pytest.fixture
-def found(
+def server(
     hasty: str, shared: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Registry:
     monkeypatch.setenv("DOCKER_HOST", hasty)
@@ -86,38 +86,38 @@ def found(
     return shared
 
 
-def _busy(found: Registry) -> None:
-    found.failures = [(429, {"Retry_After": "0"})] * 100
+def _busy(server: Registry) -> None:
+    server.failures = [(429, {"Retry_After": "0"})] * 100
 
 
-def _away(found: Registry) -> None:
-    found.failures = [(500, {})] * 100
+def _away(server: Registry) -> None:
+    server.failures = [(500, {})] * 100
 
 
-def _dropped(found: Registry) -> None:
-    found.drop = 40
+def _dropped(server: Registry) -> None:
+    server.drop = 40
 
 
-def _closed(found: Registry) -> None:
-    found.login = LOGIN
+def _closed(server: Registry) -> None:
+    server.login = LOGIN
 
 
-def _other_config(found: Registry) -> None:
-    name = next(one for one, data in found.blobs.items() if b'"linux"' in data)
-    found.blobs[name] = found.blobs[name].replace(b"amd64", b"amd46")
+def _other_config(server: Registry) -> None:
+    name = next(blob for blob, data in server.blobs.items() if b'"linux"' in data)
+    server.blobs[name] = server.blobs[name].replace(b"amd64", b"amd46")
 
 
-def _other_manifest(found: Registry) -> None:
-    known = found.manifests[NAME]
+def _other_manifest(server: Registry) -> None:
+    known = server.manifests[NAME]
     known.update({name: (kind, data + b" ") for name, (kind, data) in known.items()})
 
 
-def _gone(found: Registry) -> None:
-    found.manifests.clear()
+def _gone(server: Registry) -> None:
+    server.manifests.clear()
 
 
 def refusal(name: str) -> Problem:
-    """What is said of a pull."""
+    """Return the message about a pull."""
     engine = docker.find()
     with closing(engine.api), pytest.raises(MachineError) as caught:
         engine.pull(name, None, lambda _: None)
@@ -128,7 +128,7 @@ def refusal(name: str) -> Problem:
 
 
 @pytest.mark.parametrize(
-    ("harm", "said", "fix"),
+    ("harm", "message", "fix"),
     [
         (_busy, "429|too many requests", "Wait and try again"),
         (_away, "500", "Check the network and proxies, or name a mirror"),
@@ -140,28 +140,28 @@ def refusal(name: str) -> Problem:
     ],
 )
 def test_a_registrys_doing(
-    found: Registry, harm: Callable[[Registry], None], said: str, fix: str
+    server: Registry, harm: Callable[[Registry], None], message: str, fix: str
 ) -> None:
     # The engine keeps what it could get.
     layer = tar({**LOWER, "etc/own": secrets.token_hex()})
-    name = f"{found.host}/{NAME}@{found.push(NAME, '1', layer)}"
-    harm(found)
+    name = f"{server.host}/{NAME}@{server.push(NAME, '1', layer)}"
+    harm(server)
     problem = refusal(name)
-    assert re.search(said, problem.what)
-    assert fix.format(host=found.host) in problem.fix
+    assert re.search(message, problem.what)
+    assert fix.format(host=server.host) in problem.fix
 
 
-def test_an_index_for_other_processors(found: Registry) -> None:
-    """Which is known before any of it comes, so it is no fault of the network."""
+def test_an_index_for_other_processors(server: Registry) -> None:
+    """Blame no network: the error is known before any of the image comes."""
     layer = tar({**LOWER, "etc/own": secrets.token_hex()})
-    name = f"{found.host}/{NAME}@{found.push(NAME, '1', layer, processor='s390x')}"
+    name = f"{server.host}/{NAME}@{server.push(NAME, '1', layer, processor='s390x')}"
     problem = refusal(name)
     assert re.search("no matching manifest|no image found in", problem.what)
     assert problem.fix.startswith(f"Name an image for {platform.machine()}: ")
 
 
-def test_a_layer_that_cannot_be_stored(found: Registry) -> None:
-    name = f"{found.host}/{NAME}@{found.push(NAME, '1', secrets.token_bytes(4096))}"
+def test_a_layer_that_cannot_be_stored(server: Registry) -> None:
+    name = f"{server.host}/{NAME}@{server.push(NAME, '1', secrets.token_bytes(4096))}"
     assert "the log of the engine may say more" in refusal(name).fix
 
 
@@ -183,7 +183,7 @@ def test_a_layer_that_cannot_be_stored(found: Registry) -> None:
         (SUBUID, "podman system migrate"),
     ],
 )
-def test_what_engines_say(why: str, fix: str) -> None:
+def test_messages_of_engines(why: str, fix: str) -> None:
     assert fix in engine_errors.advice_for(why, "a.example/a/b:1", "x86_64")
 
 
@@ -192,9 +192,9 @@ def test_what_engines_say(why: str, fix: str) -> None:
     [("missing", ""), ("failing", "exit 1"), ("odd", "echo '{}'"), ("none", "echo 3")],
 )
 def test_a_helper_that_fails(
-    found: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, helper: str
+    server: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, helper: str
 ) -> None:
-    """What anybody may have is pulled all the same, as the command docker does."""
+    """Pull a public image all the same, as the command docker does."""
     if helper:
         (tmp_path / f"docker-credential-{name}").write_text(
             f"#!/bin/sh\ncat >/dev/null\n{helper}\n"
@@ -204,7 +204,7 @@ def test_a_helper_that_fails(
     (tmp_path / ".docker").mkdir()
     (tmp_path / ".docker/config.json").write_text(json.dumps({"credsStore": name}))
     layer = tar({**LOWER, "etc/own": secrets.token_hex()})
-    image = registry.parse(f"{found.host}/{NAME}@{found.push(NAME, '1', layer)}")
+    image = registry.parse(f"{server.host}/{NAME}@{server.push(NAME, '1', layer)}")
     engine = docker.find()
     with closing(engine.api), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -212,12 +212,12 @@ def test_a_helper_that_fails(
         assert engine.identity(str(image))
 
 
-def test_a_token(found: Registry, tmp_path: Path) -> None:
-    """What we do not ask with, the engine may."""
-    image = registry.parse(f"{found.host}/{NAME}")
+def test_a_token(server: Registry, tmp_path: Path) -> None:
+    """Let the engine use a token that we do not use."""
+    image = registry.parse(f"{server.host}/{NAME}")
     assert docker_base.login(image) is None
     (tmp_path / ".docker").mkdir()
-    tokens = {"auths": {found.host: {"identitytoken": "x"}}}
+    tokens = {"auths": {server.host: {"identitytoken": "x"}}}
     (tmp_path / ".docker/config.json").write_text(json.dumps(tokens))
     assert docker_base.login(image) == {"IdentityToken": "x"}
 
@@ -226,7 +226,7 @@ def test_a_token(found: Registry, tmp_path: Path) -> None:
 def closed(
     docker_toy: DockerToy, tiny_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """The host of a registry that wants a password, with the toy's base image."""
+    """Return the host of a registry that wants a password, with the toy's base image."""
     (tmp_path / "htpasswd").write_text(HASH)
     (tmp_path / "registry").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -245,14 +245,14 @@ def closed(
 
 @pytest.mark.all
 @pytest.mark.parametrize(
-    "place",
+    "path",
     [".apptainer/docker-config.json", ".docker/config.json", ".config/containers/auth.json"],
 )
 def test_a_login_that_is_kept(
-    docker_toy: DockerToy, closed: str, tmp_path: Path, place: str
+    docker_toy: DockerToy, closed: str, tmp_path: Path, path: str
 ) -> None:
-    """Whoever may ask may pull: the engine gets the login that the registry was asked with."""
-    file = tmp_path / place
+    """Give the engine the login that the registry was asked with."""
+    file = tmp_path / path
     file.parent.mkdir(parents=True)
     for login, status in ((LOGIN[:-1], MachineError.exit_code), (LOGIN, 0)):
         auth = {"auth": base64.b64encode(login.encode()).decode()}

@@ -88,7 +88,7 @@ HEADER = {
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """What builds here: by name, in stores that have the image `base` or can pull it."""
+    """The builders here, by name, in stores that have the image `base` or can pull it."""
 
     builders: Mapping[str, Builder]
     registry: str
@@ -102,8 +102,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
     root = make_root(folder / "root")
     (root / "tmp").chmod(0o1777)
     (root / "home").mkdir()
-    made = run(["tar", "-C", root, "-cf", folder / "root.tar", "."])
-    assert made.returncode == 0, made.stderr
+    done = run(["tar", "-C", root, "-cf", folder / "root.tar", "."])
+    assert done.returncode == 0, done.stderr
     with (
         docker_engine(folder / "engine") as url,
         registry(folder / "registry") as host,
@@ -122,25 +122,25 @@ def _push(client: docker.DockerClient, archive: Path, name: str) -> None:
     client.api.import_image_from_data(
         archive.read_bytes(), repository=name, tag="1", changes=CHANGES
     )
-    said = client.images.push(name, tag="1")
-    assert "error" not in said, said
+    message = client.images.push(name, tag="1")
+    assert "error" not in message, message
 
 
 @pytest.fixture(scope="module")
 def toy(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Toy:
-    """Two layers on an image of a registry, which a mirrors file leads to."""
+    """Make two layers on an image of a registry, which a mirrors file leads to."""
     folder = tmp_path_factory.mktemp("toy")
-    made = make_toy(folder / "project", folder)
+    project = make_toy(folder / "project", folder)
     base = {"Bootstrap": "docker", "From": "registry.example/tiny:1"}
-    made.layer("base-local", "true\n", header={"bootstrap": base, "provides": ["base"]})
-    made.layer("one", ONE, header=HEADER)
-    (made.folder / "defs/layers/one/files").mkdir()
-    (made.folder / "defs/layers/one/files/data").write_bytes(bytes(range(256)))
-    made.layer("two", TWO, test="test -s /opt/two\n")
-    made.image("one", "two")
+    project.layer("base-local", "true\n", header={"bootstrap": base, "provides": ["base"]})
+    project.layer("one", ONE, header=HEADER)
+    (project.folder / "defs/layers/one/files").mkdir()
+    (project.folder / "defs/layers/one/files/data").write_bytes(bytes(range(256)))
+    project.layer("two", TWO, test="test -s /opt/two\n")
+    project.image("one", "two")
     rules = {"oci": {"registry.example": f"http://{places.registry}"}}
     (folder / "mirrors.yaml").write_text(json.dumps(rules))
-    return made
+    return project
 
 
 def _render(toy: Toy, *words: object) -> str:
@@ -153,7 +153,7 @@ def _render(toy: Toy, *words: object) -> str:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """This machine's settings, with a proxy that nobody may see later."""
+    """Return this machine's settings, with a proxy that must not appear later."""
     folder = tmp_path_factory.mktemp("machine") / "settings"
     done = sifwright("host-settings", folder, env={**os.environ, "http_proxy": PROXY})
     assert done.returncode == 0, done.stderr
@@ -186,7 +186,7 @@ def build(places: Places, toy: Toy, machine: Path) -> Callable[[str], Builder]:
 
 @pytest.fixture(scope="module")
 def apptainer_tree(engine: str, toy: Toy, places: Places) -> Tree:
-    """What `apptainer build` makes of the definition file of the same plan."""
+    """Return the tree that `apptainer build` makes of the same plan's definition file."""
     definition, sif = toy.folder / "toy.def", toy.folder / "toy.sif"
     definition.write_text(_render(toy, "--single-file"))
     assert f"From: {places.registry}/tiny:1" in definition.read_text()
@@ -202,10 +202,10 @@ def apptainer_tree(engine: str, toy: Toy, places: Places) -> Tree:
 def test_tree_is_that_of_the_definition_file(
     build: Callable[[str], Builder], apptainer_tree: Tree, name: str
 ) -> None:
-    found = tree(build(name).output(f"toy:{name}", DESCRIBED))
-    assert differences(found, apptainer_tree) == {}
-    assert {"opt/one/text", "opt/folder/link", "opt/sifwright/tests/two/test.sh"} <= found.keys()
-    assert ".sifwright" not in found
+    output = tree(build(name).output(f"toy:{name}", DESCRIBED))
+    assert differences(output, apptainer_tree) == {}
+    assert {"opt/one/text", "opt/folder/link", "opt/sifwright/tests/two/test.sh"} <= output.keys()
+    assert ".sifwright" not in output
 
 
 @pytest.mark.parametrize("name", spread(NAMES, ["docker"]))
@@ -226,7 +226,7 @@ def test_configuration_is_the_one_of_the_plan(
 def test_nothing_of_the_machine_is_in_layers_or_history(
     build: Callable[[str], Builder], tmp_path: Path, name: str
 ) -> None:
-    """Nor what lay beside the context's own files, nor links that lead out of it."""
+    """Leave out files beside the context's own, and links that lead out of it."""
     builder = build(name)
     history = builder.history(f"toy:{name}")
     assert "/.sifwright/run" in history
@@ -238,12 +238,12 @@ def test_nothing_of_the_machine_is_in_layers_or_history(
 
 
 def test_a_stranger_can_run_it(build: Callable[[str], Builder]) -> None:
-    """The default user has no account there, and a home that can be written."""
+    """Give the default user, who has no account there, a writable home."""
     client = build("docker").client  # type: ignore[attr-defined]
-    said = client.containers.run(
+    message = client.containers.run(
         "toy:docker", ["sh", "-c", "id -u; touch ~/x && echo $HOME $PWD"], network_mode="host"
     )
-    assert said.decode().split() == ["1000", "/tmp", "/tmp"]
+    assert message.decode().split() == ["1000", "/tmp", "/tmp"]
 
 
 @pytest.mark.all
@@ -255,14 +255,14 @@ def test_values_are_data(places: Places, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", spread(NAMES, ["docker"]))
 def test_files_have_any_name(places: Places, tmp_path: Path, name: str) -> None:
-    """Engines trim the lines of .dockerignore: a name may end in what they take away."""
+    """Keep names with blanks at the end, which engines trim from lines of .dockerignore."""
     base, builder = f"{places.registry}/tiny:1", places.builders[name]
     names = FILES if name == "docker" else (*FILES, *PATTERNS)
     recipe_folder.replace(tmp_path / "context", dockerfile_files(with_files(names, base), base))
     (tmp_path / "context/layers/one/files/trail").write_text(PLANTED)
     builder.build(tmp_path / "context", f"names:{name}", "", None)
-    said = builder.output(f"names:{name}", ["python3", "-c", SHOW_FILES])
-    assert json.loads(said) == {one: one for one in names}
+    output = builder.output(f"names:{name}", ["python3", "-c", SHOW_FILES])
+    assert json.loads(output) == {file_name: file_name for file_name in names}
 
 
 @pytest.mark.all
@@ -281,16 +281,16 @@ def test_any_value_is_data(places: Places, name: str, values: list[str]) -> None
 
 
 def _arrives(places: Places, name: str, values: list[str], folder: Path) -> None:
-    """What the script, those of later layers and the image see is what the plan says."""
+    """Compare the plan's value in the script, in later layers' scripts and in the image."""
     base, builder = f"{places.registry}/tiny:1", places.builders[name]
-    made = nasty(values, base)
-    recipe_folder.replace(folder / "context", dockerfile_files(made.plan, base))
+    result = nasty(values, base)
+    recipe_folder.replace(folder / "context", dockerfile_files(result.plan, base))
     builder.build(folder / "context", f"nasty:{name}", "", None)
     config = builder.config(f"nasty:{name}")
-    wanted = oci_config.image_config(made.plan, BASE_ENV)
+    wanted = oci_config.image_config(result.plan, BASE_ENV)
     assert dict(line.split("=", 1) for line in config["Env"]) == wanted.env
     assert wanted.labels.items() <= config["Labels"].items()
-    said = builder.output(f"nasty:{name}", ["python3", "-c", SHOW])
-    seen = dict(json.loads(line).split("=", 1) for line in said.splitlines())
-    declared = oci_config.image_config(made.plan, {}).env
-    assert seen == {**made.given, **{key: declared[key] for key in made.declared}}
+    output = builder.output(f"nasty:{name}", ["python3", "-c", SHOW])
+    seen = dict(json.loads(line).split("=", 1) for line in output.splitlines())
+    declared = oci_config.image_config(result.plan, {}).env
+    assert seen == {**result.given, **{key: declared[key] for key in result.declared}}

@@ -36,7 +36,7 @@ COPIES = {
 }
 
 
-class Place:
+class ImageCopies:
     """A folder with the image in it, and where it was copied to."""
 
     def __init__(self, folder: Path, host: str) -> None:
@@ -57,39 +57,39 @@ class Place:
         return template.format(self.folder, host=self.host)
 
     def seen(self, template: str) -> str:
-        """As sifwright is told it: this registry has no TLS."""
+        """Return the name that sifwright gets: this registry has no TLS."""
         return self.name(template).replace("docker://", "http://")
 
 
-def _build(place: Place) -> None:
-    """Two layers by buildah, the upper one with whiteouts, as an OCI layout."""
-    lay(place.folder / "lower", LOWER)
-    lower = place.buildah("from", "scratch")
-    place.buildah("add", "-q", lower, place.folder / "lower", "/")
-    place.buildah("commit", "-q", lower, "toy:lower")
-    upper = place.buildah("from", "toy:lower")
-    mounted = place.buildah("mount", upper)
+def _build(copies: ImageCopies) -> None:
+    """Build two layers by buildah, the upper one with whiteouts, as an OCI layout."""
+    lay(copies.folder / "lower", LOWER)
+    lower = copies.buildah("from", "scratch")
+    copies.buildah("add", "-q", lower, copies.folder / "lower", "/")
+    copies.buildah("commit", "-q", lower, "toy:lower")
+    upper = copies.buildah("from", "toy:lower")
+    mounted = copies.buildah("mount", upper)
     lay(Path(mounted), UPPER)
-    place.buildah("umount", upper)
+    copies.buildah("umount", upper)
     env = [word for name, text in ENVIRONMENT.items() for word in ("--env", f"{name}={text}")]
     label = next(f"{name}={text}" for name, text in FACTS.labels.items())
-    place.buildah("config", *env, "--user", "1000", "--label", label, upper)
-    place.buildah("commit", "-q", upper, "toy:1")
-    place.buildah("push", "-q", "toy:1", f"oci:{place.folder}/layout:toy")
+    copies.buildah("config", *env, "--user", "1000", "--label", label, upper)
+    copies.buildah("commit", "-q", upper, "toy:1")
+    copies.buildah("push", "-q", "toy:1", f"oci:{copies.folder}/layout:toy")
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ImageCopies]:
     folder = tmp_path_factory.mktemp("inspect")
     with registry(tmp_path_factory.mktemp("registry")) as host:
-        found = Place(folder, host)
-        _build(found)
+        result = ImageCopies(folder, host)
+        _build(result)
         source = f"oci:{folder}/layout:toy"
         for template, options in COPIES.items():
             if template != "oci:{}/layout:toy":
-                target = found.name(template)
-                found.run("skopeo", "copy", "--dest-tls-verify=false", *options, source, target)
-        yield found
+                target = result.name(template)
+                result.run("skopeo", "copy", "--dest-tls-verify=false", *options, source, target)
+        yield result
 
 
 @pytest.fixture(autouse=True)
@@ -101,32 +101,32 @@ def facts(name: str, processor: str = "x86_64") -> ImageFacts:
     return facts_of(name, processor=processor, progress=QuietProgress())
 
 
-def bare(found: ImageFacts) -> ImageFacts:
-    """Without what depends on where it is."""
-    assert found.bytes > 0
-    assert found.digest.startswith("sha256:")
-    labels = {name: text for name, text in found.labels.items() if "buildah" not in name}
-    return replace(found, source="", digest="", bytes=0, labels=labels)
+def bare(image_facts: ImageFacts) -> ImageFacts:
+    """Return the facts that do not depend on the source."""
+    assert image_facts.bytes > 0
+    assert image_facts.digest.startswith("sha256:")
+    labels = {name: text for name, text in image_facts.labels.items() if "buildah" not in name}
+    return replace(image_facts, source="", digest="", bytes=0, labels=labels)
 
 
 @pytest.mark.parametrize("template", COPIES)
-def test_the_same_image_everywhere(place: Place, template: str) -> None:
-    found = facts(place.seen(template))
-    assert bare(found) == FACTS
-    assert found.source == place.seen(template)
+def test_the_same_image_everywhere(copies: ImageCopies, template: str) -> None:
+    values = facts(copies.seen(template))
+    assert bare(values) == FACTS
+    assert values.source == copies.seen(template)
 
 
-def test_the_digest_is_the_manifest_s(place: Place) -> None:
-    name = place.name("docker://{host}/a/gzip:1")
-    told = place.run("skopeo", "inspect", "--tls-verify=false", "--format={{.Digest}}", name)
-    found = facts(place.seen("docker://{host}/a/gzip:1"))
-    assert found.digest == told
-    assert facts(f"{place.seen('docker://{host}/a/gzip')}@{told}").digest == told
+def test_the_digest_is_the_manifest_s(copies: ImageCopies) -> None:
+    name = copies.name("docker://{host}/a/gzip:1")
+    told = copies.run("skopeo", "inspect", "--tls-verify=false", "--format={{.Digest}}", name)
+    values = facts(copies.seen("docker://{host}/a/gzip:1"))
+    assert values.digest == told
+    assert facts(f"{copies.seen('docker://{host}/a/gzip')}@{told}").digest == told
 
 
 @pytest.mark.parametrize("start", spread([docker_engine, podman_service], [docker_engine]))
 def test_an_engine(
-    place: Place,
+    copies: ImageCopies,
     start: object,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
@@ -135,8 +135,8 @@ def test_an_engine(
         address = stack.enter_context(start(tmp_path_factory.mktemp("engine")))  # type: ignore[operator]
         monkeypatch.setenv("DOCKER_HOST", address)
         with daemon.connected("toy:1") as client:
-            list(client.load_image((place.folder / "docker.tar").read_bytes()))
-            tagged = next(one["Id"] for one in client.images())
+            list(client.load_image((copies.folder / "docker.tar").read_bytes()))
+            tagged = next(image["Id"] for image in client.images())
         assert bare(facts("docker-daemon:toy:1")) == FACTS
         assert facts("docker-daemon:toy:1").digest.removeprefix("sha256:") == tagged.removeprefix(
             "sha256:"
@@ -153,18 +153,18 @@ def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         facts("docker-daemon:toy:1")
 
 
-def test_a_sif_made_of_it(place: Place, engine: str, tmp_path: Path) -> None:
-    sif, tree = tmp_path / "toy.sif", place.name("docker-archive:{}/docker.tar")
-    place.run(engine, "build", "--fakeroot", sif, tree)
-    found = bare(facts(str(sif)))
-    assert found.environment.items() >= ENVIRONMENT.items()
-    assert found.labels.items() >= FACTS.labels.items()
+def test_a_sif_made_of_it(copies: ImageCopies, engine: str, tmp_path: Path) -> None:
+    sif, tree = tmp_path / "toy.sif", copies.name("docker-archive:{}/docker.tar")
+    copies.run(engine, "build", "--fakeroot", sif, tree)
+    image_facts = bare(facts(str(sif)))
+    assert image_facts.environment.items() >= ENVIRONMENT.items()
+    assert image_facts.labels.items() >= FACTS.labels.items()
     # A SIF has no user.
-    assert replace(found, environment=ENVIRONMENT, labels=FACTS.labels, user="1000") == FACTS
+    assert replace(image_facts, environment=ENVIRONMENT, labels=FACTS.labels, user="1000") == FACTS
 
 
-def test_a_mirror(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = {"oci": {"docker.io/someone": f"http://{place.host}/a"}}
+def test_a_mirror(copies: ImageCopies, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = {"oci": {"docker.io/someone": f"http://{copies.host}/a"}}
     (tmp_path / "mirrors.yaml").write_text(json.dumps(rules))
     monkeypatch.setenv("SIFWRIGHT_MIRRORS", str(tmp_path / "mirrors.yaml"))
     assert bare(facts("docker://someone/gzip:1")) == FACTS
@@ -173,27 +173,27 @@ def test_a_mirror(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.all
 @pytest.mark.image
 def test_our_own_image_says_the_same_when_it_runs(image: Path, engine: str) -> None:
-    found = facts(str(image))
+    image_facts = facts(str(image))
     script = (
         "import json,os,platform,sys,torch; print(json.dumps([sys.prefix, os.environ['PATH'],"
         " '.'.join(map(str, sys.version_info[:2])), torch.__version__, torch.version.cuda,"
         " platform.freedesktop_os_release()['VERSION_ID'], ' '.join(platform.libc_ver())]))"
     )
     done = run([engine, "exec", "--cleanenv", image, "python", "-c", script])
-    first = found.pythons[0]
+    first = image_facts.pythons[0]
     assert first.torch is not None
-    said: list[object] = [
+    message: list[object] = [
         first.prefix,
-        found.environment["PATH"],
+        image_facts.environment["PATH"],
         first.version,
         first.torch.version,
     ]
-    said += [first.torch.cuda or None, found.os_version, found.libc]
-    assert said == json.loads(done.stdout), done.stderr
+    message += [first.torch.cuda or None, image_facts.os_version, image_facts.libc]
+    assert message == json.loads(done.stdout), done.stderr
 
 
-def test_the_command(place: Place) -> None:
-    name = place.name("docker-archive:{}/docker.tar")
+def test_the_command(copies: ImageCopies) -> None:
+    name = copies.name("docker-archive:{}/docker.tar")
     shown = sifwright("inspect", name)
     assert shown.returncode == 0, shown.stderr
     last = "as a base    a plan on it uses /opt/conda/bin/python 3.12 and its torch 2.8.0+cu126"

@@ -19,7 +19,7 @@ MPI = "\x7fELF\0MPI_Get\0Open MPI v%d.%d.%d\0Debian OpenMPI\0ident\0" + "\0" * 6
 
 
 def version(torch: str, cuda: str = "", hip: str = "") -> str:
-    """What torch writes into its version.py."""
+    """Return the text that torch writes into its version.py."""
     lines = ["from typing import Optional", "__all__ = ['__version__']", f"__version__ = '{torch}'"]
     lines.append(f"cuda: Optional[str] = {cuda or None!r}")
     lines.append(f"hip: Optional[str] = {hip or None!r}")
@@ -114,7 +114,7 @@ def lay(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def tar(files: Mapping[str, str]) -> bytes:
-    """A layer; names are taken as they are."""
+    """Make a layer; names are taken as they are."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as archive:
         for name, text in files.items():

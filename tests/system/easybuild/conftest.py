@@ -22,7 +22,7 @@ NAME = "PyTorch"
 
 
 @dataclass(kw_only=True)
-class Place:
+class Installations:
     """Installations and their modulefiles below one folder."""
 
     folder: Path
@@ -48,13 +48,13 @@ class Place:
             "whatis": ("Description: PyTorch [for] $tests {",),
             "help": ("How to use it: $SIF and [this] {",),
         }
-        made = Module(**values | given)
+        result = Module(**values | given)
         self.install(version)
         file = self.session.modulepath / NAME / f"{version}{self.tool.ending}"
         file.parent.mkdir(parents=True, exist_ok=True)
         syntax: modulefile.Syntax = "lua" if self.tool.syntax == "lua" else "tcl"
-        file.write_text(modulefile.modulefile(made, str(self.root / version), syntax))
-        return made
+        file.write_text(modulefile.modulefile(result, str(self.root / version), syntax))
+        return result
 
     def install(self, version: str) -> Path:
         root = self.root / version
@@ -79,22 +79,22 @@ def tool(request: pytest.FixtureRequest) -> Tool:
         if os.environ.get("CI"):
             pytest.fail(f"CI installs {request.param.name}, but it is not there")
         pytest.skip(f"{request.param.name} is not installed: tools/install-test-programs")
-    found: Tool = request.param
-    return found
+    result: Tool = request.param
+    return result
 
 
 @pytest.fixture
-def place(tool: Tool, tmp_path: Path) -> Place:
+def installations(tool: Tool, tmp_path: Path) -> Installations:
     (tmp_path / "modules").mkdir()
     session = Session(tool=tool, modulepath=tmp_path / "modules")
-    return Place(folder=tmp_path, session=session, tool=tool)
+    return Installations(folder=tmp_path, session=session, tool=tool)
 
 
 @pytest.fixture(scope="session")
 def small_sif(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SIF of a few programs of this machine."""
+    """Build a SIF of a few programs of this machine."""
     folder = tmp_path_factory.mktemp("small")
     root = make_root(folder / "root")
-    made = run([engine, "build", folder / "small.sif", root])
-    assert made.returncode == 0, made.stderr
+    done = run([engine, "build", folder / "small.sif", root])
+    assert done.returncode == 0, done.stderr
     return folder / "small.sif"

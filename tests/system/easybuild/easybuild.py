@@ -37,19 +37,19 @@ def make_bundle(
     central: str = "",
     image_url: str = "",
 ) -> Path:
-    """The folder that `eb` installs from, of a SIF that is none of PyTorch; returns the .eb."""
-    found = load.load_catalog(ROOT / "defs", ROOT)
-    site, facts = found.sites["local"], replace(FACTS, date=date)
-    made = EasyBuildFolder(
+    """Make the folder that `eb` installs from, of a SIF without PyTorch; return the .eb."""
+    catalog = load.load_catalog(ROOT / "defs", ROOT)
+    site, facts = catalog.sites["local"], replace(FACTS, date=date)
+    notes = EasyBuildFolder(
         module=module.describe(site, facts, central),
         facts=facts,
         sif=sif,
-        programs=tuple(easybuild_folder.programs(found)),
+        programs=tuple(easybuild_folder.programs(catalog)),
         notes=tuple(easybuild_folder.notes(site, {"record.json": b"{}"})),
         links=easybuild_folder.links(site),
         image_url=image_url,
     )
-    return easybuild_folder.write(made, folder)
+    return easybuild_folder.write(notes, folder)
 
 
 @dataclass(kw_only=True)
@@ -102,7 +102,7 @@ def sha256(path: Path) -> str:
 
 
 def copy(folder: Path, target: Path, owner: tuple[int, int] | None = None) -> Path:
-    """A bundle of one's own: the first has links to the image that it is of."""
+    """Copy a bundle: the first has links to the image that it is of."""
     shutil.copytree(folder, target)
     for path in (target, *target.iterdir()):
         if owner:

@@ -83,8 +83,8 @@ def stand_in(engine: str, folder: Path, site: str) -> Path:
     (root / ".singularity.d").mkdir()
     labels = {"org.sifwright.plan": plan.id}
     (root / ".singularity.d/labels.json").write_text(json.dumps(labels))
-    made = run([engine, "build", folder / "image.sif", root])
-    assert made.returncode == 0, made.stderr
+    done = run([engine, "build", folder / "image.sif", root])
+    assert done.returncode == 0, done.stderr
     return folder / "image.sif"
 
 
@@ -109,10 +109,10 @@ def test_without_the_image_nothing_is_installed_and_the_way_is_said(
     config = clone(tmp_path, SITE)
     done = easybuild.run(config)
     assert done.returncode != 0
-    said = " ".join((done.stdout + done.stderr).split())
-    assert f"eb needs the image under this name: {config.stem}.sif" in said
-    assert "make sif SITE=lumi IMAGE=pytorch" in said
-    assert f"Couldn't find file {config.stem}.sif" in said
+    message = " ".join((done.stdout + done.stderr).split())
+    assert f"eb needs the image under this name: {config.stem}.sif" in message
+    assert "make sif SITE=lumi IMAGE=pytorch" in message
+    assert f"Couldn't find file {config.stem}.sif" in message
     assert not list((easybuild.prefix / "software").glob("PyTorch/*"))
 
 
@@ -121,9 +121,9 @@ def test_an_image_of_another_plan_is_refused(easybuild: EasyBuild, tmp_path: Pat
     config.with_suffix(".sif").write_bytes(b"another" * 100_000)
     done = easybuild.run(config)
     assert done.returncode != 0
-    said = done.stdout + done.stderr
-    assert "An image of another plan than" in said
-    assert "or write one: sifwright easyconfig SITE --from SIF" in said
+    errors = done.stdout + done.stderr
+    assert "An image of another plan than" in errors
+    assert "or write one: sifwright easyconfig SITE --from SIF" in errors
     assert not list((easybuild.prefix / "software").glob("PyTorch/*/*"))
     assert not list(easybuild.modules.rglob("*.lua"))
 
@@ -150,7 +150,7 @@ def test_with_the_image_in_the_source_path_it_is_installed(
 
 
 def test_as_a_user_of_lumi(easybuild: EasyBuild, sif: Path, tmp_path: Path) -> None:
-    """The lines of docs/how-to/easybuild.md, with stand-ins for LUMI's modules."""
+    """Run the lines of docs/how-to/easybuild.md, with stand-ins for LUMI's modules."""
     config = clone(tmp_path / "sifwright", SITE)
     session, environment = lumi(tmp_path, easybuild)
     (Path(environment["CENTRAL"]) / f"{config.stem}.sif").symlink_to(sif)
@@ -178,20 +178,20 @@ def test_as_a_user_of_lumi(easybuild: EasyBuild, sif: Path, tmp_path: Path) -> N
 
 def lumi(folder: Path, easybuild: EasyBuild) -> tuple[Session, Mapping[str, str]]:
     """Make the stand-ins for LUMI's modules, and a folder of central images."""
-    place = folder / "lumi"
+    path = folder / "lumi"
     for name, text in MODULES.items():
-        file = place / "core" / f"{name}.lua"
+        file = path / "core" / f"{name}.lua"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    (place / "images").mkdir()
+    (path / "images").mkdir()
     environment = {
         "PATH": f"{easybuild.eb.parent}:/usr/local/bin:/usr/bin:/bin",
-        "STAND_IN": str(place),
-        "CENTRAL": str(place / "images"),
+        "STAND_IN": str(path),
+        "CENTRAL": str(path / "images"),
         "HOME": str(folder),
         "LMOD_CMD": LMOD,
         "USER": "somebody",
         "EASYBUILD_ALLOW_USE_AS_ROOT_AND_ACCEPT_CONSEQUENCES": "1",
         "LC_ALL": "C.UTF-8",
     }
-    return Session(tool=LMOD_LUA, modulepath=place / "core"), environment
+    return Session(tool=LMOD_LUA, modulepath=path / "core"), environment

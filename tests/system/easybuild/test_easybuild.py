@@ -69,7 +69,7 @@ def test_installs_loads_and_unloads(
     assert sha256(sif) == sha256(small_sif)
     assert not list((easybuild.prefix / "build").rglob("*.sif"))
     assert {"directory.squashfs", "record.json", "site-environment"} <= {
-        one.name for one in (root / "share/sifwright").iterdir()
+        entry.name for entry in (root / "share/sifwright").iterdir()
     }
     module_tool = MODULES if tool != "Lmod" else LMOD_LUA
     session = Session(tool=module_tool, modulepath=easybuild.modules)
@@ -78,8 +78,8 @@ def test_installs_loads_and_unloads(
     assert loaded["APPTAINER_BINDPATH"].startswith(f"{root}/runscripts:/runscripts:ro,{root}/user")
     assert loaded["PATH"].startswith(f"{root}/bin:")
     assert after == before
-    said = session.run("module help PyTorch")
-    assert "conda-python-distributed" in said.stdout + said.stderr
+    output = session.run("module help PyTorch")
+    assert "conda-python-distributed" in output.stdout + output.stderr
 
 
 def test_packages_of_users_outlive_a_reinstallation(easybuild: EasyBuild, config: Path) -> None:
@@ -168,7 +168,7 @@ def test_paths_with_spaces(easybuild: EasyBuild, config: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("ending", [".sif", "-notes.tar.gz"])
-def test_what_was_tampered_with_is_refused(
+def test_changed_files_are_refused(
     easybuild: EasyBuild, config: Path, tmp_path: Path, ending: str
 ) -> None:
     own = copy(config.parent, tmp_path / "bundle")
@@ -195,7 +195,7 @@ def user() -> Iterator[pwd.struct_passwd]:
 
 
 def as_user(user: pwd.struct_passwd) -> dict[str, Any]:
-    """The settings of a process of that user."""
+    """Return the settings of a process of this user."""
     if os.geteuid() != 0:
         return {}
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
@@ -223,7 +223,7 @@ def test_an_ordinary_user_of_any_umask(
 def test_a_read_only_installation(
     config: Path, user: pwd.struct_passwd, engine: str, tmp_path: Path
 ) -> None:
-    """It serves users that may not write to it: who installed it is another, or took the right."""
+    """Serve users who may not write to it: its owner is another, or took the right away."""
     is_root = os.geteuid() == 0
     easybuild = EasyBuild(prefix=(Path(user.pw_dir) if is_root else tmp_path) / "eb")
     root = easybuild.install(config)

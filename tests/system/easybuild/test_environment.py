@@ -1,4 +1,4 @@
-"""What a module does to the environment, and that it undoes it."""
+"""Changes of a module to the environment, and their end when it is unloaded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sifwright.install.module import Bind
 from tests.bind_cases import CASES
 
 if TYPE_CHECKING:
-    from tests.system.easybuild.conftest import Place
+    from tests.system.easybuild.conftest import Installations
 
 BINDS = ("APPTAINER_BINDPATH", "SINGULARITY_BINDPATH")
 PATHS = ("APPTAINERENV_PREPEND_PATH", "SINGULARITYENV_PREPEND_PATH")
@@ -52,11 +52,11 @@ DELICATE = (
 )
 
 
-def binds(place: Place, version: str = "1.0") -> str:
-    root = place.root / version
+def binds(installations: Installations, version: str = "1.0") -> str:
+    root = installations.root / version
     return ",".join(
         [
-            str(place.folder / "data"),
+            str(installations.folder / "data"),
             f"{root}/runscripts:/runscripts:ro",
             f"{root}/user-software:/.user-software",
             f"{root}/user-software.current:/user-software:ro,image-src=",
@@ -65,152 +65,163 @@ def binds(place: Place, version: str = "1.0") -> str:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_presets_survive_and_come_back(place: Place, name: str) -> None:
+def test_presets_survive_and_come_back(installations: Installations, name: str) -> None:
     preset, kept = PRESETS[name]
-    place.module(gpu="NV")
-    before, loaded, after = place.session.states(ROUND, **preset)
-    if place.tool.name == "lmod-tcl" and name in DELICATE:
-        assert {one: loaded[one] for one in preset} == preset
-        assert {loaded[one] for one in ("APPTAINER_BIND", "SINGULARITY_BIND")} == {binds(place)}
+    installations.module(gpu="NV")
+    before, loaded, after = installations.session.states(ROUND, **preset)
+    if installations.tool.name == "lmod-tcl" and name in DELICATE:
+        assert {variable: loaded[variable] for variable in preset} == preset
+        assert {loaded[variable] for variable in ("APPTAINER_BIND", "SINGULARITY_BIND")} == {
+            binds(installations)
+        }
     else:
-        expected = ",".join(filter(None, (kept, binds(place))))
-        assert {loaded[one] for one in BINDS} == {expected}
-    assert {loaded[one] for one in PATHS} == {":".join(OURS)}
-    assert {loaded[one] for one in FLAGS} == {"1"}
+        expected = ",".join(filter(None, (kept, binds(installations))))
+        assert {loaded[variable] for variable in BINDS} == {expected}
+    assert {loaded[variable] for variable in PATHS} == {":".join(OURS)}
+    assert {loaded[variable] for variable in FLAGS} == {"1"}
     assert after == before
 
 
-def test_both_variables_have_what_lmod_changes(place: Place) -> None:
-    """In Tcl it can give back neither."""
-    place.module()
+def test_both_variables_have_what_lmod_changes(installations: Installations) -> None:
+    """Keep both equal; in Tcl a module can restore neither."""
+    installations.module()
     binds = "/q:/a:ro,image-src=/,/r:/b:ro,image-src=/"
     preset = {"APPTAINER_BINDPATH": binds, "APPTAINER_BIND": binds.replace(":/", ":/other/")}
-    if place.tool.name == "lmod-tcl":
-        done = place.session.run("module load PyTorch; echo $APPTAINER_BIND", **preset)
+    if installations.tool.name == "lmod-tcl":
+        done = installations.session.run("module load PyTorch; echo $APPTAINER_BIND", **preset)
         message = "Lmod would change APPTAINER_BIND, too: unset APPTAINER_BINDPATH or"
         assert message in " ".join(done.stderr.split()), done.stderr
         assert done.stdout == preset["APPTAINER_BIND"] + "\n"
     else:
-        before, loaded, after = place.session.states(ROUND, **preset)
+        before, loaded, after = installations.session.states(ROUND, **preset)
         assert loaded["APPTAINER_BIND"] == preset["APPTAINER_BIND"]
         assert after == before
 
 
-def test_contradicting_presets_are_each_left_as_they_are(place: Place) -> None:
-    place.module()
+def test_contradicting_presets_are_each_left_as_they_are(installations: Installations) -> None:
+    installations.module()
     preset = {"APPTAINER_BINDPATH": "/a:/x", "SINGULARITY_BINDPATH": "/b:/x"}
-    before, loaded, after = place.session.states(ROUND, **preset)
-    assert [loaded[one] for one in BINDS] == [f"/a:/x,{binds(place)}", f"/b:/x,{binds(place)}"]
+    before, loaded, after = installations.session.states(ROUND, **preset)
+    assert [loaded[name] for name in BINDS] == [
+        f"/a:/x,{binds(installations)}",
+        f"/b:/x,{binds(installations)}",
+    ]
     assert after == before
 
 
-def test_presets_of_other_variables(place: Place) -> None:
-    place.module(gpu="NV", environment=(("WITH_CONDA", "source /opt/venv/bin/activate"),))
+def test_presets_of_other_variables(installations: Installations) -> None:
+    installations.module(gpu="NV", environment=(("WITH_CONDA", "source /opt/venv/bin/activate"),))
     preset = {
         "APPTAINERENV_PREPEND_PATH": "/mine/bin",
         "SINGULARITY_NV": "0",
         "SINGULARITYENV_WITH_CONDA": "true",
-        "APPTAINER_BIND": f"{place.folder}/data",
+        "APPTAINER_BIND": f"{installations.folder}/data",
     }
-    before, loaded, after = place.session.states(ROUND, **preset)
-    assert {loaded[one] for one in PATHS} == {":".join(["/mine/bin", *OURS])}
-    assert {loaded[one] for one in FLAGS} == {"0"}
+    before, loaded, after = installations.session.states(ROUND, **preset)
+    assert {loaded[name] for name in PATHS} == {":".join(["/mine/bin", *OURS])}
+    assert {loaded[name] for name in FLAGS} == {"0"}
     assert loaded["APPTAINERENV_WITH_CONDA"] == loaded["SINGULARITYENV_WITH_CONDA"] == "true"
     # Bound by the user already; the engine would say that it is there twice.
-    assert f"{place.folder}/data," not in loaded["APPTAINER_BINDPATH"]
+    assert f"{installations.folder}/data," not in loaded["APPTAINER_BINDPATH"]
     assert after == before
 
 
-def test_own_variables(place: Place) -> None:
-    made = place.module()
-    _, loaded = place.session.states("module load PyTorch")
-    root = str(place.root / "1.0")
+def test_own_variables(installations: Installations) -> None:
+    result = installations.module()
+    _, loaded = installations.session.states("module load PyTorch")
+    root = str(installations.root / "1.0")
     assert loaded["CONTAINERROOT"] == root
-    assert loaded["SIF"] == loaded["SIFPYTORCH"] == f"{root}/{made.sif}"
+    assert loaded["SIF"] == loaded["SIFPYTORCH"] == f"{root}/{result.sif}"
     assert loaded["RUNSCRIPTS"] == loaded["RUNSCRIPTSPYTORCH"] == f"{root}/runscripts"
     assert loaded["SIFWRIGHT_MODULE"] == "PyTorch/1.0"
     assert loaded["PATH"].startswith(f"{root}/bin:")
 
 
-def test_only_what_is_there_is_bound(place: Place) -> None:
-    place.module()
-    (place.folder / "data").rmdir()
-    (place.root / "1.0/user-software.current").unlink()
-    (place.root / "1.0/user-software").rmdir()
-    _, loaded = place.session.states("module load PyTorch")
-    assert loaded["APPTAINER_BINDPATH"] == f"{place.root}/1.0/runscripts:/runscripts:ro"
+def test_only_what_is_there_is_bound(installations: Installations) -> None:
+    installations.module()
+    (installations.folder / "data").rmdir()
+    (installations.root / "1.0/user-software.current").unlink()
+    (installations.root / "1.0/user-software").rmdir()
+    _, loaded = installations.session.states("module load PyTorch")
+    assert loaded["APPTAINER_BINDPATH"] == f"{installations.root}/1.0/runscripts:/runscripts:ro"
 
 
-def test_squashing_in_between_leaves_nothing(place: Place) -> None:
-    """What is taken back is what was added, whatever is there by then."""
-    place.module()
-    root = place.root / "1.0"
+def test_squashing_in_between_leaves_nothing(installations: Installations) -> None:
+    """Take back exactly the added values, after other files have appeared."""
+    installations.module()
+    root, folder = installations.root / "1.0", installations.folder
     script = f"""module load PyTorch
-        rmdir '{root}/user-software' '{place.folder}/data' && rm '{root}/user-software.current'
+        rmdir '{root}/user-software' '{folder}/data' && rm '{root}/user-software.current'
         module unload PyTorch"""
-    before, _, _, after = place.session.states(script)
+    before, _, _, after = installations.session.states(script)
     assert after == before
 
 
-def test_what_others_add_in_between_stays(place: Place) -> None:
-    place.module()
+def test_values_that_others_add_in_between_stay(installations: Installations) -> None:
+    installations.module()
     script = """module load PyTorch
         export APPTAINER_BINDPATH=$APPTAINER_BINDPATH,/late
         export APPTAINERENV_PREPEND_PATH=/late:$APPTAINERENV_PREPEND_PATH
         module unload PyTorch"""
-    *_, after = place.session.states(script, APPTAINER_BINDPATH="/early")
+    *_, after = installations.session.states(script, APPTAINER_BINDPATH="/early")
     assert after["APPTAINER_BINDPATH"] == "/early,/late"
     assert after["APPTAINERENV_PREPEND_PATH"] == "/late"
 
 
 @pytest.mark.parametrize("end", ["module unload PyTorch", "module purge"])
-def test_loading_twice(place: Place, end: str) -> None:
-    place.module(gpu="NV")
+def test_loading_twice(installations: Installations, end: str) -> None:
+    installations.module(gpu="NV")
     script = f"module load PyTorch\nmodule load PyTorch\n{end}"
-    before, once, twice, after = place.session.states(script, SINGULARITY_BINDPATH="/a")
+    before, once, twice, after = installations.session.states(script, SINGULARITY_BINDPATH="/a")
     assert once == twice
     assert after == before
 
 
-def test_swapping_versions(place: Place) -> None:
-    place.module("1.0", gpu="NV")
-    place.module("2.0", gpu="NV")
+def test_swapping_versions(installations: Installations) -> None:
+    installations.module("1.0", gpu="NV")
+    installations.module("2.0", gpu="NV")
     script = """module load PyTorch/1.0
         module swap PyTorch/1.0 PyTorch/2.0
         module unload PyTorch"""
-    before, _, second, after = place.session.states(script, APPTAINER_BINDPATH="/a")
-    assert second["CONTAINERROOT"] == str(place.root / "2.0")
+    before, _, second, after = installations.session.states(script, APPTAINER_BINDPATH="/a")
+    assert second["CONTAINERROOT"] == str(installations.root / "2.0")
     assert second["APPTAINER_BINDPATH"] == second["SINGULARITY_BINDPATH"]
-    assert second["APPTAINER_BINDPATH"] == f"/a,{binds(place, '2.0')}"
+    assert second["APPTAINER_BINDPATH"] == f"/a,{binds(installations, '2.0')}"
     assert after == before
 
 
-def test_variables_of_the_user_in_binds(place: Place) -> None:
+def test_variables_of_the_user_in_binds(installations: Installations) -> None:
     entries = (
         Bind(source="$HERE/data", target="/mnt/$WHO"),
         Bind(source="$NOWHERE/data", target="$NOWHERE/data"),
     )
-    place.module(binds=entries)
-    _, loaded = place.session.states("module load PyTorch", HERE=str(place.folder), WHO="me")
-    assert loaded["APPTAINER_BINDPATH"].startswith(f"{place.folder}/data:/mnt/me,")
+    installations.module(binds=entries)
+    _, loaded = installations.session.states(
+        "module load PyTorch", HERE=str(installations.folder), WHO="me"
+    )
+    assert loaded["APPTAINER_BINDPATH"].startswith(f"{installations.folder}/data:/mnt/me,")
     assert "NOWHERE" not in loaded["APPTAINER_BINDPATH"]
 
 
-def test_packages_of_a_user_beside_a_read_only_installation(place: Place) -> None:
-    place.module()
-    own = place.folder / "own"
+def test_packages_of_a_user_beside_a_read_only_installation(installations: Installations) -> None:
+    installations.module()
+    own = installations.folder / "own"
     (own / "user-software").mkdir(parents=True)
-    _, loaded = place.session.states("module load PyTorch", SIFWRIGHT_USER_SOFTWARE=str(own))
-    assert f"{place.root}/1.0/user-software:" in loaded["APPTAINER_BINDPATH"]
+    _, loaded = installations.session.states(
+        "module load PyTorch", SIFWRIGHT_USER_SOFTWARE=str(own)
+    )
+    assert f"{installations.root}/1.0/user-software:" in loaded["APPTAINER_BINDPATH"]
     (own / "user-software.current").touch()
-    _, loaded = place.session.states("module load PyTorch", SIFWRIGHT_USER_SOFTWARE=str(own))
+    _, loaded = installations.session.states(
+        "module load PyTorch", SIFWRIGHT_USER_SOFTWARE=str(own)
+    )
     assert f"{own}/user-software:/.user-software" in loaded["APPTAINER_BINDPATH"]
     assert f"{own}/user-software.current:/user-software" in loaded["APPTAINER_BINDPATH"]
-    assert f"{place.root}/1.0/user-software:" not in loaded["APPTAINER_BINDPATH"]
+    assert f"{installations.root}/1.0/user-software:" not in loaded["APPTAINER_BINDPATH"]
 
 
-def test_no_packages_if_the_user_wants_none(place: Place) -> None:
-    place.module()
-    _, loaded = place.session.states("module load PyTorch", SIFWRIGHT_USER_SOFTWARE="none")
+def test_no_packages_if_the_user_wants_none(installations: Installations) -> None:
+    installations.module()
+    _, loaded = installations.session.states("module load PyTorch", SIFWRIGHT_USER_SOFTWARE="none")
     assert "user-software" not in loaded["APPTAINER_BINDPATH"]
-    assert f"{place.root}/1.0/runscripts:/runscripts" in loaded["APPTAINER_BINDPATH"]
+    assert f"{installations.root}/1.0/runscripts:/runscripts" in loaded["APPTAINER_BINDPATH"]

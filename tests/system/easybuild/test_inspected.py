@@ -50,12 +50,12 @@ def sif_of(folder: Path, files: dict[str, str], link: str = "") -> Path:
 
 def test_a_virtual_environment_with_cuda(tmp_path: Path) -> None:
     files = {VENV: CUDA, "opt/venv/bin/activate": "", **LABELS}
-    found = inspect(sif_of(tmp_path, files))
-    assert (found.torch, found.python, found.stack) == ("2.4.1", "3.11", "cuda-12.1")
-    assert found.with_conda == "source /opt/venv/bin/activate"
-    assert found.date == "20250602"
-    assert found.needs_site
-    assert found.stem == "PyTorch-2.4.1-cuda-12.1-python-3.11-singularity-20250602"
+    findings = inspect(sif_of(tmp_path, files))
+    assert (findings.torch, findings.python, findings.stack) == ("2.4.1", "3.11", "cuda-12.1")
+    assert findings.with_conda == "source /opt/venv/bin/activate"
+    assert findings.date == "20250602"
+    assert findings.needs_site
+    assert findings.stem == "PyTorch-2.4.1-cuda-12.1-python-3.11-singularity-20250602"
 
 
 def test_a_conda_environment_with_rocm(tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_a_conda_environment_with_rocm(tmp_path: Path) -> None:
         "opt/conda/bin/activate": "",
         "opt/rocm-7.0.2/.info/version": "7.0.2-56\n",
     }
-    found = inspect(sif_of(tmp_path, files))
-    assert (found.torch, found.python, found.stack) == ("2.10.0", "3.12", "rocm-7.0.2")
-    assert found.with_conda == "source /opt/conda/bin/activate /opt/conda/envs/ai"
+    findings = inspect(sif_of(tmp_path, files))
+    assert (findings.torch, findings.python, findings.stack) == ("2.10.0", "3.12", "rocm-7.0.2")
+    assert findings.with_conda == "source /opt/conda/bin/activate /opt/conda/envs/ai"
 
 
 def test_rocm_of_a_wheel(tmp_path: Path) -> None:
@@ -75,15 +75,15 @@ def test_rocm_of_a_wheel(tmp_path: Path) -> None:
 
 
 def test_python_of_the_system(tmp_path: Path) -> None:
-    found = inspect(sif_of(tmp_path, {DEBIAN: CPU}, link="python3.13"))
-    assert (found.python, found.stack, found.with_conda) == ("3.13", "cpu", "true")
+    findings = inspect(sif_of(tmp_path, {DEBIAN: CPU}, link="python3.13"))
+    assert (findings.python, findings.stack, findings.with_conda) == ("3.13", "cpu", "true")
 
 
 def test_images_that_activate_themselves_and_know_their_site(tmp_path: Path) -> None:
     environment = "export WITH_CONDA='source /opt/x'\n"
     files = {VENV: CPU, ENVIRONMENT: environment, "etc/sifwright/site-environment": ""}
-    found = inspect(sif_of(tmp_path, files))
-    assert (found.with_conda, found.needs_site) == ("", False)
+    findings = inspect(sif_of(tmp_path, files))
+    assert (findings.with_conda, findings.needs_site) == ("", False)
 
 
 def test_of_several_the_one_on_path(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_of_several_the_one_on_path(tmp_path: Path) -> None:
         ({VENV: CUDA}, "its torch is for cuda-12.1, and site 'local' has vendor cpu"),
     ],
 )
-def test_what_cannot_be_installed_is_refused(
+def test_images_that_cannot_be_installed_are_refused(
     tmp_path: Path, files: dict[str, str], says: str
 ) -> None:
     words = ["--from", sif_of(tmp_path, files), "--output", tmp_path / "build"]

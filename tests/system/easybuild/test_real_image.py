@@ -42,7 +42,7 @@ dist.destroy_process_group()
 
 @pytest.fixture(scope="module")
 def config(image: Path) -> Path:
-    """The .eb of the image, beside it, so that it is one file with two names."""
+    """Write the .eb of the image beside it, as a hard link, so that the file has two names."""
     done = sifwright("easyconfig", "local", "pytorch")
     assert done.returncode == 0, done.stderr
     (path,) = (image.parent / "easybuild").glob("*.eb")
@@ -51,7 +51,7 @@ def config(image: Path) -> Path:
 
 
 def _runs(session: Session, command: str) -> list[str]:
-    """The lines that a command in the container prints, in their order in the alphabet."""
+    """Return the lines that a command in the container prints, sorted."""
     script = f'module load PyTorch; singularity exec {USERNS} --bind "$PWD" "$SIF" {command}'
     done = session.run(script)
     assert done.returncode == 0, done.stderr
@@ -61,12 +61,12 @@ def _runs(session: Session, command: str) -> list[str]:
 
 
 def _installed(folder: Path, tool: Tool) -> Session:
-    """With an installation in the folder, and its modulefile."""
+    """Return the settings of an installation in the folder, with its modulefile."""
     modules = folder / "modules"
     target = modules / "PyTorch" / f"now{tool.ending}"
-    place = ["--root", folder / "my pytorch", "--install", "--write", target]
-    made = sifwright("modulefile", "local", "--format", tool.syntax, *place)
-    assert made.returncode == 0, made.stderr
+    options = ["--root", folder / "my pytorch", "--install", "--write", target]
+    done = sifwright("modulefile", "local", "--format", tool.syntax, *options)
+    assert done.returncode == 0, done.stderr
     return Session(tool=tool, modulepath=modules)
 
 
@@ -78,7 +78,7 @@ def test_easybuild_installs_one_copy_that_runs(image: Path, config: Path, tmp_pa
     assert sifwright("build", "local", "pytorch", timeout=240).returncode == 0
     easybuild = EasyBuild(prefix=tmp_path / "eb")
     root = easybuild.install(config)
-    notes = {one.name for one in (root / "share/sifwright").iterdir()}
+    notes = {entry.name for entry in (root / "share/sifwright").iterdir()}
     assert {"record.json", "pytorch.def", "licences.txt"} <= notes
     assert "python\ttorch\t2.13.0+cpu\t" in (root / "share/sifwright/licences.txt").read_text()
     session = Session(tool=LMOD_LUA, modulepath=easybuild.modules)
@@ -90,7 +90,7 @@ def test_easybuild_installs_one_copy_that_runs(image: Path, config: Path, tmp_pa
 @pytest.mark.parametrize("tool", spread(TOOLS, [LMOD_LUA]), ids=[tool.name for tool in TOOLS])
 @pytest.mark.usefixtures("image")
 def test_packages_under_a_loaded_module(tmp_path: Path, tool: Tool) -> None:
-    """Installed, packed and unpacked while it is loaded; unloading leaves nothing of it."""
+    """Install, pack and unpack while it is loaded; unloading leaves nothing of it."""
     session = _installed(tmp_path, tool)
     wheel = make_wheel(tmp_path / "wheels")
     seen = f'singularity exec {USERNS} "$SIF" python -c "{IMPORT}" >>seen 2>&1'
@@ -109,7 +109,7 @@ def test_packages_under_a_loaded_module(tmp_path: Path, tool: Tool) -> None:
 @pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
 @pytest.mark.usefixtures("image")
 def test_the_first_packages_in_a_folder_of_ones_own(tmp_path: Path, tool: Tool) -> None:
-    """What pytorch-pip says to do is enough; Environment Modules loads nothing that is loaded."""
+    """Follow the advice of pytorch-pip alone; Environment Modules does not load a module twice."""
     session = _installed(tmp_path, tool)
     wheel = make_wheel(tmp_path / "wheels")
     script = f"""module load PyTorch
@@ -140,14 +140,14 @@ def test_modulefile_without_easybuild(config: Path, tmp_path: Path, tool: Tool) 
 
 
 def test_an_image_of_others_is_the_same(image: Path, config: Path, tmp_path: Path) -> None:
-    """What is read from the SIF alone is what its record says."""
-    shutil.copy(image, tmp_path / "theirs.sif")
-    words = ["--from", tmp_path / "theirs.sif", "--output", tmp_path / "build"]
+    """Compare the facts read from the SIF with its record."""
+    shutil.copy(image, tmp_path / "other.sif")
+    words = ["--from", tmp_path / "other.sif", "--output", tmp_path / "build"]
     done = sifwright("easyconfig", "local", *words)
     assert done.returncode == 0, done.stderr
     (path,) = (tmp_path / "build").rglob("*.eb")
-    theirs, ours = path.read_text().splitlines(), config.read_text().splitlines()
-    different = [one for one, other in zip(theirs, ours, strict=True) if one != other]
+    of_other, of_ours = path.read_text().splitlines(), config.read_text().splitlines()
+    different = [line for line, other in zip(of_other, of_ours, strict=True) if line != other]
     # The archive has another record.
     assert len(different) == 1, different
 
@@ -170,8 +170,8 @@ def test_an_image_that_is_not_what_its_record_says_is_refused(
         (folder / "recipe" / "pytorch.def").write_text("another")
     else:
         words = ["--set", "pytorch-wheel.version=2.12.0"]
-    place = ["--output", tmp_path / "build", "--project", ROOT]
-    done = sifwright(*place[2:], "easyconfig", "local", *words, *place[:2])
+    options = ["--output", tmp_path / "build", "--project", ROOT]
+    done = sifwright(*options[2:], "easyconfig", "local", *words, *options[:2])
     assert (done.returncode, done.stdout) == (2, "")
     assert "sifwright build local pytorch" in done.stderr
     assert not (folder / "easybuild").exists()

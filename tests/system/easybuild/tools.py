@@ -43,7 +43,7 @@ TOOLS = [
 
 @dataclass(kw_only=True)
 class Session:
-    """Shell sessions with the modules of one folder; each starts anew."""
+    """Shell sessions with the modules of one folder; each is a new shell."""
 
     tool: Tool
     modulepath: Path
@@ -64,7 +64,7 @@ class Session:
         return run(["bash", "-c", "\n".join(lines)], env=env, cwd=self.modulepath, **self.how)
 
     def states(self, script: str, **preset: str) -> list[dict[str, str]]:
-        """The environments after each of these commands, the first before all."""
+        """Return the environments after each of these commands, the first before all."""
         commands = [line.strip() for line in script.splitlines() if line.strip()]
         steps = ["state 0", *(f"{line}\nstate {n}" for n, line in enumerate(commands, start=1))]
         done = self.run("\n".join(steps), **preset)
@@ -74,6 +74,6 @@ class Session:
 
 
 def read(file: Path) -> dict[str, str]:
-    """An environment that `state` kept, without what module tools keep for themselves."""
-    pairs = (one.partition("=") for one in file.read_text().split("\0") if one)
+    """Read an environment that `state` kept, without the module tools' own variables."""
+    pairs = (entry.partition("=") for entry in file.read_text().split("\0") if entry)
     return {name: value for name, _, value in pairs if not name.startswith(BOOKS) and name != "_"}

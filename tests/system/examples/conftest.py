@@ -25,7 +25,7 @@ TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "L
 
 @dataclass
 class Container:
-    """Runs commands in the image: /examples is the checkout's, /mnt an empty folder."""
+    """A container of the image: /examples is the checkout's, /mnt an empty folder."""
 
     words: list[str]
     work: Path
@@ -72,11 +72,18 @@ def ended(process: subprocess.Popen[Any]) -> Iterator[None]:
 
 @contextmanager
 def opened(engine: str, sif: Path, folder: Path) -> Iterator[Container]:
-    work = folder / "work"
-    work.mkdir()
-    binds = ["--bind", f"{ROOT}/examples:/examples:ro", "--bind", f"{work}:/mnt", "--pwd", "/mnt"]
+    workdir = folder / "work"
+    workdir.mkdir()
+    binds = [
+        "--bind",
+        f"{ROOT}/examples:/examples:ro",
+        "--bind",
+        f"{workdir}:/mnt",
+        "--pwd",
+        "/mnt",
+    ]
     words = [engine, "--quiet", "exec", "--containall", "--no-home", *binds, str(sif)]
-    container = Container(words=words, work=work)
+    container = Container(words=words, work=workdir)
     with container.processes:
         yield container
 

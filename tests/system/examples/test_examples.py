@@ -1,4 +1,4 @@
-"""The examples train, are told to save and to stop, and resume, in the real SIF."""
+"""The examples train, save and stop on a signal, and resume, in the real SIF."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_one_process_resumes_as_if_it_had_not_been_stopped(container: Container)
 
 @pytest.mark.all
 def test_ranks_save_and_stop_together_when_one_of_them_is_told(container: Container) -> None:
-    """And go on together from there."""
+    """Resume all of them together from there."""
     train = ("conda-python-simple", "/examples/train_digits.py")
     first, second = container.start_ranks(2, *train, *ENDLESS)
     wait_for(first, "epoch 6/")
@@ -111,7 +111,7 @@ def test_horovod_trains_on_two_ranks(with_horovod: Container) -> None:
 
 
 def test_horovod_says_that_it_is_missing(container: Container) -> None:
-    """Or that it does not load: a package in /mnt, like a broken one, comes before the image's."""
+    """Report a broken one, too: a package in /mnt comes before the image's."""
     broken = container.work / "horovod"
     broken.mkdir()
     (broken / "__init__.py").touch()

@@ -60,7 +60,7 @@ STACKS = {
 
 
 def missing_sources(names: Iterable[str] = SOURCES) -> str:
-    """The first source that SIFWRIGHT_MIRRORS does not lead elsewhere; empty if it has all."""
+    """Return the first source without a rule in SIFWRIGHT_MIRRORS; empty if all have one."""
     given = mirrors.load()
     for name in names:
         address = f"https://github.com/{name}.git"
@@ -70,7 +70,7 @@ def missing_sources(names: Iterable[str] = SOURCES) -> str:
 
 
 def make_project(folder: Path) -> Path:
-    """The real definitions with an image more for each stack."""
+    """Copy the real definitions and add an image for each stack."""
     shutil.copytree(ROOT / "defs", folder / "defs")
     shutil.copytree(ROOT / "runscripts", folder / "runscripts")
     for stack in STACKS.values():

@@ -23,7 +23,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture
 def world(whole: World, tmp_path: Path) -> World:
-    """One to spoil."""
+    """Make a world to spoil."""
     shutil.copytree(whole.folder, tmp_path / "world", symlinks=True)
     return World(folder=tmp_path / "world")
 
@@ -31,10 +31,10 @@ def world(whole: World, tmp_path: Path) -> World:
 def test_a_good_plugin_is_proved_line_by_line(whole: World) -> None:
     done = whole.prove()
     assert (done.returncode, done.stderr) == (0, "")
-    said = done.stdout.replace(str(whole.folder), "")
+    output = done.stdout.replace(str(whole.folder), "")
     asked = ", ".join(f"ncclNetPlugin_v{number}" for number in (10, 9, 8, 7, 6))
     fabric = "/libfabric/lib/libfabric.so.1"
-    assert said.splitlines() == [
+    assert output.splitlines() == [
         "ok     (a) torch maps /system/libnccl.so.2, NCCL 2.27.5; torch 2.8.0+cu126 is for nvidia",
         "ok     (b) it looks for libnccl-net.so and gets /plugin/lib/libnccl-net.so",
         f"ok     (d) it asks for {asked}, and the plugin's v10 is used",
@@ -62,7 +62,7 @@ def wrong_name(world: World) -> None:
 
 
 def name_of_rocm_7_2(world: World) -> None:
-    """As RCCL of ROCm 7.2: its prefix is librccl-net, but it opens libnccl-net.so."""
+    """Behave as RCCL of ROCm 7.2: its prefix is librccl-net, but it opens libnccl-net.so."""
     world.nccl("librccl-net libnccl-net.so")
     (world.plugins / "libnccl-net.so").rename(world.plugins / "librccl-net.so")
 
@@ -85,7 +85,7 @@ def symbol_missing(world: World) -> None:
 
 
 def found_by_luck(world: World) -> None:
-    """Only LD_LIBRARY_PATH leads to it, which the site may set otherwise."""
+    """Leave only LD_LIBRARY_PATH to find it, which the site may change."""
     world.library(world.folder / "elsewhere" / "libluck.so.1", "int luck(void) { return 0; }\n")
     fabric = world.fabric / "lib" / "libfabric.so.1"
     source = FABRIC + "int luck(void);\nint lucky(void) { return luck(); }\n"
@@ -95,14 +95,14 @@ def found_by_luck(world: World) -> None:
 
 
 def two_libfabrics(world: World) -> None:
-    """MPI, say, has brought another one into the process."""
+    """Load another libfabric into the process, as MPI may do."""
     other = world.folder / "mpi" / "libfabric.so.9"
     world.library(other, FABRIC)
     world.torch(world.system / "libnccl.so.2", other)
 
 
 def two_hip_runtimes(world: World) -> None:
-    """The wheel's own, and that of another ROCm at /opt/rocm, which the plugin was linked with."""
+    """Add the wheel's own, and another ROCm at /opt/rocm, which the plugin was linked with."""
     wheel, rocm = world.folder / "wheel", world.folder / "rocm"
     world.library(wheel / "libamdhip64.so", "int hip = 7;\n", soname="libamdhip64.so.7")
     world.library(rocm / "libamdhip64.so.6", "int hip = 6;\n")
@@ -140,7 +140,7 @@ def no_gpu_memory(world: World) -> None:
 
 
 def no_gpu_runtime(world: World) -> None:
-    """Not removed: the machine that runs this test may have a CUDA of its own."""
+    """Hide it; the machine that runs this test may have a CUDA of its own."""
     (world.fabric / "lib" / "libcudart.so").write_text("no library")
 
 
@@ -166,13 +166,15 @@ BROKEN: list[tuple[Callable[[World], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "said"), BROKEN, ids=[spoil.__name__ for spoil, _ in BROKEN])
-def test_what_is_broken_is_named(world: World, spoil: Callable[[World], None], said: str) -> None:
+@pytest.mark.parametrize(("spoil", "message"), BROKEN, ids=[spoil.__name__ for spoil, _ in BROKEN])
+def test_the_broken_part_is_named(
+    world: World, spoil: Callable[[World], None], message: str
+) -> None:
     assert world.prove().returncode == 0
     spoil(world)
     done = world.prove()
     assert done.returncode == 1, done.stdout
-    assert re.search(f"^BROKEN {said}", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(f"^BROKEN {message}", done.stdout, re.MULTILINE), done.stdout
     assert "findings are broken" in done.stderr
 
 
@@ -206,7 +208,7 @@ def test_a_torch_for_cpus_has_none_either(world: World) -> None:
 
 
 def test_nccl_inside_torch(world: World) -> None:
-    """The wheels for CUDA 11 had it in libtorch_cuda.so."""
+    """Find NCCL in libtorch_cuda.so, as in the wheels for CUDA 11."""
     inside = world.folder / "packages" / "torch" / "lib" / "libtorch_cuda.so"
     shutil.move(world.system / "libnccl.so.2", inside)
     world.torch(inside)
@@ -216,7 +218,7 @@ def test_nccl_inside_torch(world: World) -> None:
 
 
 def test_a_torch_that_needs_the_driver_is_read_not_imported(world: World) -> None:
-    """Debian's torch for CUDA is linked with libcuda.so.1, which comes with the driver."""
+    """Read Debian's torch for CUDA, which needs the driver's libcuda.so.1."""
     world.library(world.folder / "driver" / "libcuda.so.1", "int cuda(void) { return 0; }\n")
     part = world.folder / "packages" / "torch" / "lib" / "libtorch_cuda.so"
     links = (world.system / "libnccl.so.2", world.folder / "driver" / "libcuda.so.1")
@@ -271,7 +273,7 @@ def test_nccl_net_plugin_is_heeded(world: World, version: int, setting: str, *, 
 
 
 def test_the_hip_of_a_wheel_serves_a_plugin_for_the_same_release(world: World) -> None:
-    """PyTorch's wheels rename the file, not its SONAME (.ci/manywheel/build_common.sh)."""
+    """Compare the SONAME: PyTorch's wheels rename only the file (.ci/manywheel/build_common.sh)."""
     wheel, rocm = world.folder / "wheel", world.folder / "rocm"
     world.library(wheel / "libamdhip64.so", "int hip = 7;\n", soname="libamdhip64.so.7")
     world.library(rocm / "libamdhip64.so.7", "int hip = 7;\n")
@@ -283,7 +285,7 @@ def test_the_hip_of_a_wheel_serves_a_plugin_for_the_same_release(world: World) -
 
 
 def test_an_rpath_of_nccl_comes_before_the_cache(world: World) -> None:
-    """PyTorch's ROCm wheels: whoever puts a plugin into torch/lib has the first word."""
+    """Search torch/lib first, as PyTorch's ROCm wheels do."""
     own = world.folder / "packages" / "torch" / "lib"
     own.mkdir(parents=True, exist_ok=True)
     shutil.copy(world.plugins / "libnccl-net.so", own)
@@ -297,8 +299,8 @@ def test_an_rpath_of_nccl_comes_before_the_cache(world: World) -> None:
 
 
 def test_the_layer_libfabric_is_proved(world: World) -> None:
-    place = ["--libfabric", world.fabric, "--provider", "cxi", "--release", "2.3.1"]
-    words = ["libfabric", *place, "--gpu", "nvidia"]
+    options = ["--libfabric", world.fabric, "--provider", "cxi", "--release", "2.3.1"]
+    words = ["libfabric", *options, "--gpu", "nvidia"]
     good = run(["python3", PROOF, *words])
     assert good.returncode == 0, good.stdout + good.stderr
     assert good.stdout.count("ok     (c)") == 3
@@ -309,7 +311,7 @@ def test_the_layer_libfabric_is_proved(world: World) -> None:
 
 
 def test_a_real_library_is_read() -> None:
-    """The C library of this machine, whose name and needs are known."""
+    """Read the C library of this machine, whose name and needs are known."""
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); from fabric_proof import elf;"
         " import glob; print(elf.read(glob.glob('/lib*/*-linux-gnu/libm.so.6')[0]))"

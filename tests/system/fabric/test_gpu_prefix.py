@@ -1,4 +1,4 @@
-"""Where the network layers find CUDA and HIP: a toolkit, or what came with PyTorch's wheels."""
+"""CUDA and HIP for the network layers: from a toolkit, or from PyTorch's wheels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WHEELS = {
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment, as layer python-venv makes it."""
+    """Make a virtual environment, as layer python-venv makes it."""
     folder = tmp_path_factory.mktemp("venv")
     venv.create(folder, with_pip=True)
     return folder
@@ -89,26 +89,26 @@ def test_the_wheels_of_torch_make_a_prefix(environment: Path, tmp_path: Path, re
 
 
 @pytest.mark.parametrize(
-    ("gpu", "said"),
+    ("gpu", "message"),
     [
         ("nvidia", "no CUDA: neither .*nowhere nor a torch wheel"),
         ("amd", "no HIP headers below .*nowhere"),
         ("intel", "'intel' is no GPU vendor"),
     ],
 )
-def test_what_is_missing_is_named(tmp_path: Path, gpu: str, said: str) -> None:
+def test_the_missing_part_is_named(tmp_path: Path, gpu: str, message: str) -> None:
     done = find(gpu, tmp_path, PATH=f"{_python_without_cuda(tmp_path)}:{os.environ['PATH']}")
     assert done.returncode == 1
     assert done.stdout == ""
-    assert re.search(f"gpu-prefix: {said}", done.stderr), done.stderr
+    assert re.search(f"gpu-prefix: {message}", done.stderr), done.stderr
 
 
 def _python_without_cuda(folder: Path) -> Path:
-    """The tests' own Python, which has no torch for CUDA."""
-    place = folder / "bin"
-    place.mkdir()
-    (place / "python3").symlink_to(sys.executable)
-    return place
+    """Return the tests' own Python, which has no torch for CUDA."""
+    path = folder / "bin"
+    path.mkdir()
+    (path / "python3").symlink_to(sys.executable)
+    return path
 
 
 def _runtime(folder: Path, release: str, libraries: list[str]) -> None:
@@ -122,7 +122,7 @@ def _runtime(folder: Path, release: str, libraries: list[str]) -> None:
 
 
 def _wheel(folder: Path, name: str, version: str) -> None:
-    """A wheel with one header, named as the package."""
+    """Make a wheel with one header, named as the package."""
     folder.mkdir(exist_ok=True)
     info = f"{name}-{version}.dist-info"
     tag = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"

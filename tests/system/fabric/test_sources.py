@@ -1,4 +1,4 @@
-"""Whether the sources of the network stacks are at hand, which `make test-slow` builds."""
+"""Sources of the network stacks, which `make test-slow` builds, at hand or not."""
 
 import os
 import subprocess
@@ -14,8 +14,8 @@ from tests.unit.conftest import program
 
 def _source(address: str) -> Source:
     layers = load.load_catalog(ROOT / "defs", ROOT).layers
-    found = (source for layer in layers.values() for source in layer.sources)
-    return next(source for source in found if source.url == address)
+    results = (source for layer in layers.values() for source in layer.sources)
+    return next(source for source in results if source.url == address)
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -26,8 +26,8 @@ def test_the_mirror_has_every_pinned_commit(name: str) -> None:
             " are not built against NCCL and RCCL here (make test-slow)"
         )
     source = _source(f"https://github.com/{name}.git")
-    place = mirrors.load().redirect(source.url, "git")
-    command = [program("git"), "ls-remote", place]
+    address = mirrors.load().redirect(source.url, "git")
+    command = [program("git"), "ls-remote", address]
     git = {**os.environ, "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory"}
     answer = subprocess.run(
         command, check=True, capture_output=True, text=True, env=git | {"GIT_CONFIG_VALUE_0": "*"}

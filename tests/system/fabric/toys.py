@@ -69,7 +69,7 @@ class World:
 
     @property
     def system(self) -> Path:
-        """What the loader's cache would give."""
+        """Return the folder of the libraries in the loader's cache."""
         return self.folder / "system"
 
     def library(self, path: Path, source: str, *links: Path, soname: str = "") -> None:
@@ -105,8 +105,10 @@ class World:
         """Make a torch package that maps these libraries when it is imported."""
         (self.folder / "packages" / "torch" / "lib").mkdir(parents=True, exist_ok=True)
         text = TORCH.replace("CUDA", repr(cuda)).replace("HIP", repr(hip))
-        place = self.folder / "packages" / "torch"
-        text = text.replace("LIBRARIES", repr([os.path.relpath(path, place) for path in libraries]))
+        folder = self.folder / "packages" / "torch"
+        text = text.replace(
+            "LIBRARIES", repr([os.path.relpath(path, folder) for path in libraries])
+        )
         (self.folder / "packages" / "torch" / "__init__.py").write_text(text)
 
     def prove(self, *, gpu: str = "nvidia", **variables: str) -> subprocess.CompletedProcess[str]:
@@ -118,13 +120,13 @@ class World:
             "LD_LIBRARY_PATH": f"{self.plugins}:{self.system}",
             **variables,
         }
-        place = ["--folder", self.plugins, "--libfabric", self.fabric]
-        words = ["plugin", *place, "--gpu", gpu, "--provider", "cxi", "--release", "2.3.1"]
+        options = ["--folder", self.plugins, "--libfabric", self.fabric]
+        words = ["plugin", *options, "--gpu", gpu, "--provider", "cxi", "--release", "2.3.1"]
         return run([sys.executable, PROOF, *words], env=environment)
 
 
 def make_world(folder: Path) -> World:
-    """Everything as it should be: the proof passes."""
+    """Make a right world: the proof passes."""
     world = World(folder=folder)
     fabric = world.fabric / "lib" / "libfabric.so.1"
     world.library(fabric, FABRIC)
@@ -138,7 +140,7 @@ def make_world(folder: Path) -> World:
 
 
 def _linked(path: Path, links: tuple[Path, ...]) -> list[str]:
-    """By relative paths, so that the world can be copied."""
+    """Link by relative paths, so that the world can be copied."""
     folders = [
         "$ORIGIN",
         *(f"$ORIGIN/{os.path.relpath(link.parent, path.parent)}" for link in links),
@@ -147,7 +149,7 @@ def _linked(path: Path, links: tuple[Path, ...]) -> list[str]:
 
 
 def _compiler() -> str:
-    found = shutil.which("cc") or shutil.which("gcc")
-    if found is None:
+    program = shutil.which("cc") or shutil.which("gcc")
+    if program is None:
         pytest.skip("no C compiler to make libraries with: apt-get install gcc")
-    return found
+    return program

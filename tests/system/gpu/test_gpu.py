@@ -1,7 +1,7 @@
 """The run scripts on a GPU of this machine, with the torch of an environment or of an image.
 
 WITH_CONDA='source /opt/venv/bin/activate' names the environment; SIFWRIGHT_GPU_IMAGE names an image
-instead. NCCL refuses two ranks on one GPU, unless they are told that they are on two hosts.
+instead. NCCL refuses two ranks on one GPU, unless their variables name two hosts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def gpu() -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def start(gpu: tuple[str, str]) -> list[object]:
-    """What a run script follows."""
+    """Return the words before a run script."""
     assert gpu
     if image := os.environ.get("SIFWRIGHT_GPU_IMAGE"):
         return [ENGINE, "exec", "--nv", "--bind", ROOT, image, "conda-python-distributed"]
@@ -97,7 +97,7 @@ def two_hosts(start: list[object], *command: object) -> Iterator[tuple[int, str]
 
 
 def test_nccl_and_its_log(start: list[object], tmp_path: Path) -> None:
-    """Values are right, and the log of each rank names the network: the words of this NCCL."""
+    """Compute right values, and find the network in each rank's log, in the words of this NCCL."""
     words = ("--backend", "nccl", "--max-size", "4K", "--seconds", "0.01", "--nccl-log", tmp_path)
     script = ROOT / "runscripts" / "collectives.py"
     for status, error in two_hosts(start, script, *words, "--json", tmp_path / "comm.json"):

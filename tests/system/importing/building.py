@@ -53,15 +53,15 @@ class Workshop:
     sif: Path
 
     def buildah(self, *words: object) -> str:
-        place = ["--root", self.folder / "storage", "--runroot", self.folder / "run"]
-        command = ["buildah", *place, "--storage-driver", "vfs", *words]
+        options = ["--root", self.folder / "storage", "--runroot", self.folder / "run"]
+        command = ["buildah", *options, "--storage-driver", "vfs", *words]
         env = os.environ | {"CONTAINERS_CONF": str(self.limits), "TMPDIR": str(self.folder)}
         done = run(command, env=env)
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout.strip()
 
     def copy(self, recipe: Path, name: str) -> Path:
-        """A recipe with its context, that starts from where the base really is."""
+        """Copy a recipe with its context; the copy starts from the base's real address."""
         target = self.folder / name / "recipe"
         shutil.copytree(recipe.parent, target, symlinks=True)
         text = recipe.read_text().replace(BASE, f"{self.address}/{BASE}")
@@ -69,7 +69,7 @@ class Workshop:
         return target / recipe.name
 
     def original(self, recipe: Path) -> Built:
-        """As its author would build it."""
+        """Build the recipe as its author would."""
         if recipe.suffix == ".def":
             return self.by_apptainer(recipe)
         tag = f"original-{recipe.parent.parent.name}"
@@ -80,8 +80,8 @@ class Workshop:
         self.buildah("bud", *options, "--file", recipe, "--tag", tag, context)
         container = self.buildah("from", tag)
         mounted = self.buildah("mount", container)
-        said = json.loads(self.buildah("inspect", "--type", "image", tag))
-        lines = said["OCIv1"]["config"].get("Env", [])
+        document = json.loads(self.buildah("inspect", "--type", "image", tag))
+        lines = document["OCIv1"]["config"].get("Env", [])
         words = (str(PYTHON), "-c", DESCRIBE, mounted, *FOLDERS)
         tree = json.loads(run(words).stdout)
         return Built(tree=_timeless(tree), environment=dict(x.split("=", 1) for x in lines))
@@ -93,7 +93,7 @@ class Workshop:
         return self.described(sif)
 
     def by_spython(self, recipe: Path) -> Built | str:
-        """What spython's own translation makes of it, or why that cannot be built."""
+        """Build spython's own translation, or return the reason why it cannot be built."""
         text = converted(recipe)
         definition = recipe.with_name("spython.def")
         definition.write_text(text)
@@ -102,18 +102,18 @@ class Workshop:
         return done.stderr[-300:] if done.returncode else self.described(sif)
 
     def ours(self, recipe: Path, *options: str) -> Built:
-        """Imported and built with the engine, as a user would."""
+        """Import and build with the engine, as a user would."""
         folder = recipe.parent.parent
         make_toy(folder / "project", self.sif)
         mirrors = folder / "mirrors.json"
         host, _, _ = self.address.partition("/")
         mirrors.write_text(json.dumps({"oci": {host: f"http://{host}"}}))
-        place = ["--project", folder / "project"]
+        project_options = ["--project", folder / "project"]
         env = os.environ | {"SIFWRIGHT_MIRRORS": str(mirrors)}
-        done = sifwright(*place, "import", recipe, "--name", "case", env=env)
+        done = sifwright(*project_options, "import", recipe, "--name", "case", env=env)
         assert done.returncode == 0, done.stderr
         output = ["--output", folder / "build", *options]
-        done = sifwright(*place, "build", "local", "case", *output, env=env)
+        done = sifwright(*project_options, "build", "local", "case", *output, env=env)
         assert done.returncode == 0, f"{done.stdout}{done.stderr}"
         return self.described(folder / "build" / "local" / "case" / "image.sif")
 
@@ -122,46 +122,46 @@ class Workshop:
         words = ["/usr/bin/python3", "-c", DESCRIBE, "/", *FOLDERS]
         tree = self._apptainer(*exec_, sif, *words)
         assert tree.returncode == 0, tree.stderr
-        said = self._apptainer(*exec_, sif, "/usr/bin/env", "-0")
-        pairs = (line.split("=", 1) for line in said.stdout.split("\0") if "=" in line)
+        message = self._apptainer(*exec_, sif, "/usr/bin/env", "-0")
+        pairs = (line.split("=", 1) for line in message.stdout.split("\0") if "=" in line)
         return Built(tree=_timeless(json.loads(tree.stdout)), environment=dict(pairs))
 
     def _apptainer(
         self, *words: object, cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         env = os.environ | {"APPTAINER_NOHTTPS": "true"}
-        place = cwd or self.folder
-        return run([self.engine, "--quiet", *words], env=env, cwd=place, umask=0o022)
+        folder = cwd or self.folder
+        return run([self.engine, "--quiet", *words], env=env, cwd=folder, umask=0o022)
 
 
 def _timeless(tree: Tree) -> Tree:
-    """Without times, also those in bytecode, and without the root folder's own mode."""
+    """Drop times, also those in bytecode, and the root folder's own mode."""
     return {
         path: [
             value
-            for place, value in enumerate(node)
-            if place != TIME and not (place == CONTENT and path.endswith(".pyc"))
+            for index, value in enumerate(node)
+            if index != TIME and not (index == CONTENT and path.endswith(".pyc"))
         ]
         for path, node in tree.items()
         if path != "." and path not in LEFT_OUT
     }
 
 
-def unlike(one: Built, other: Built) -> dict[str, object]:
-    """What is not the same: files, and the variables that the first one sets."""
-    found = differences(one.tree, other.tree)
-    for name, value in one.environment.items():
+def unlike(first: Built, other: Built) -> dict[str, object]:
+    """Return the differences: files, and the variables that the first image sets."""
+    different = differences(first.tree, other.tree)
+    for name, value in first.environment.items():
         there = other.environment.get(name, "")
         if not _same(name, value, there) and not name.startswith(("APPTAINER_", "SINGULARITY_")):
-            found[f"${name}"] = (value, there)
-    for name in {"HERE_ONLY"} & other.environment.keys() - one.environment.keys():
-        found[f"${name}"] = (None, other.environment[name])
-    return found
+            different[f"${name}"] = (value, there)
+    for name in {"HERE_ONLY"} & other.environment.keys() - first.environment.keys():
+        different[f"${name}"] = (None, other.environment[name])
+    return different
 
 
-def _same(name: str, one: str, other: str) -> bool:
-    """Apptainer adds the usual folders to PATH; a list without its other half has no colon here."""
+def _same(name: str, first: str, other: str) -> bool:
+    """Compare lists: Apptainer adds the usual folders to PATH, an empty half has no colon."""
     if name != "PATH":
-        return one.rstrip(":") == other
-    wanted = one.split(":")
+        return first.rstrip(":") == other
+    wanted = first.split(":")
     return [folder for folder in other.split(":") if folder in wanted] == wanted

@@ -1,4 +1,4 @@
-"""What the recipes start from, once for all tests."""
+"""Base images of the recipes, made once for all tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CMD ["not seen"]
 
 @pytest.fixture(scope="session")
 def workshop(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
-    """A registry with an image of a few programs of this machine, and four more."""
+    """Start a registry with an image of a few programs of this machine, and four more."""
     if shutil.which("buildah") is None:
         pytest.skip("buildah is not installed: tools/install-test-programs")
     folder = tmp_path_factory.mktemp("workshop")
@@ -40,13 +40,13 @@ def workshop(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         program = Path(shutil.which(name) or "")
         steps.copy_program(program, root / "usr" / program.parent.name / name, root)
     (root / "opt").mkdir()
-    for place in ("root/.cache/of-base", "var/log/of-base"):
-        (root / place).parent.mkdir(parents=True, exist_ok=True)
-        (root / place).write_text("kept")
+    for path in ("root/.cache/of-base", "var/log/of-base"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("kept")
     (folder / "base" / "Dockerfile").write_text(DOCKERFILE)
     (folder / "containers.conf").write_text(LIMITS)
-    made = run([engine, "--quiet", "build", folder / "tiny.sif", root])
-    assert made.returncode == 0, made.stderr
+    done = run([engine, "--quiet", "build", folder / "tiny.sif", root])
+    assert done.returncode == 0, done.stderr
     (folder / "registry").mkdir()
     with registry(folder / "registry") as address:
         shop = Workshop(

@@ -51,15 +51,15 @@ def _verdict(name: str, expected: dict[str, str]) -> Verdict:
 
 
 def refused(recipe: Path) -> dict[int, str]:
-    """The lines that are refused, and why; nothing if the recipe is imported."""
+    """Return the refused lines with reasons; nothing if the recipe is imported."""
     try:
         write_layers.files(imported(recipe, "case", str(CORPUS / "context")))
     except UsageError as error:
-        found: dict[int, str] = {}
+        results: dict[int, str] = {}
         for problem in error.problems:
             line = int(re.fullmatch(rf"{re.escape(str(recipe))}:(\d+)", problem.where)[1])  # type: ignore[index]
-            found[line] = f"{found.get(line, '')} {problem.what}".strip()
-        return found
+            results[line] = f"{results.get(line, '')} {problem.what}".strip()
+        return results
     return {}
 
 
@@ -72,7 +72,7 @@ def converted(recipe: Path) -> str:
 
 
 def by_spython(recipe: Path) -> str:
-    """Whether spython alone makes something of a Dockerfile without a word."""
+    """Return whether spython alone translates a Dockerfile without a warning."""
     if recipe.suffix == ".def":
         return ""
     try:

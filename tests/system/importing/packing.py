@@ -11,9 +11,9 @@ NOISE = random.Random(1).randbytes(1 << 20)  # noqa: S311  # the same each time
 
 
 def tar(data: bytes, name: str = "file") -> bytes:
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         entry = tarfile.TarInfo(name)
         entry.size = len(data)
         archive.addfile(entry, io.BytesIO(data))
-    return made.getvalue()
+    return buffer.getvalue()

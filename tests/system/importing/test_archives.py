@@ -1,4 +1,4 @@
-"""What ADD unpacks may be anything: an archive, no archive, a broken one, or a bomb."""
+"""Files that ADD unpacks: an archive, no archive, a broken one, or a bomb."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_one_that_says_nonsense(word: str) -> None:
 
 
 def test_no_archive(pack: Callable[[bytes], bytes]) -> None:
-    """Docker copies what begins with no entry, as it tried on 20.10."""
+    """Copy a file that begins with no entry, as Docker does (tried on 20.10)."""
     assert archives.unpacked(pack(NOISE)) is None
     assert archives.unpacked(pack(b"")) is None
     assert archives.unpacked(pack(b"a,b\n" * (2 << 20))) is None

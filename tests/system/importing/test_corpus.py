@@ -30,7 +30,7 @@ def test_every_recipe_has_an_expectation() -> None:
 
 @pytest.mark.parametrize("words", ["--output -", "--single-file", "--format dockerfile --output -"])
 def test_rendered_files_are_refused(tmp_path: Path, words: str) -> None:
-    """They come from defs/, which is the place to change them."""
+    """Refuse files that come from defs/: changes belong there."""
     rendered = sifwright("render", "lumi", *words.split())
     (tmp_path / "recipe").write_text(rendered.stdout)
     with pytest.raises(UsageError, match="sifwright wrote this file"):
@@ -40,5 +40,5 @@ def test_rendered_files_are_refused(tmp_path: Path, words: str) -> None:
 def test_many_runs_fit_into_a_sif() -> None:
     writing = imported(CORPUS / "many-runs.Dockerfile", "case")
     assert len(writing.groups) == 24
-    said = [file.data for path, file in write_layers.files(writing).items() if "/run-" in path]
-    assert said == [f"echo {number} >/{number}\n".encode() for number in range(60)]
+    results = [file.data for path, file in write_layers.files(writing).items() if "/run-" in path]
+    assert results == [f"echo {number} >/{number}\n".encode() for number in range(60)]

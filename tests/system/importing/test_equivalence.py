@@ -1,4 +1,4 @@
-"""What is built from our layers is what the recipe's own builder makes of it."""
+"""Images of our layers, which equal the images of the recipe's own builder."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ RARE = [name for name in NAMES if name not in DEFAULT + COMMON]
 
 @pytest.mark.parametrize("name", spread(NAMES, DEFAULT, RARE))
 def test_equivalent(workshop: Workshop, name: str) -> None:
-    found = [*(RECIPES / name).glob("Dockerfile"), *(RECIPES / name).glob("*.def")]
-    recipe = workshop.copy(found[0], name)
+    result = [*(RECIPES / name).glob("Dockerfile"), *(RECIPES / name).glob("*.def")]
+    recipe = workshop.copy(result[0], name)
     different = unlike(workshop.original(recipe), workshop.ours(recipe))
     assert not different, "\n".join(f"{key}: {value}" for key, value in different.items())
 
 
 def test_a_value_that_the_base_decides(workshop: Workshop, tmp_path: Path) -> None:
-    """What ENV was given when the recipe was read is not what Docker would give it."""
+    """Read ENV as Docker does in the build, not as it was when the recipe was read."""
     text = "FROM tiny:1\nARG BASE_WORD=ours\nENV USED=$BASE_WORD\nRUN true\n"
     (tmp_path / "context").mkdir()
     (tmp_path / "context" / "Dockerfile").write_text(text)
@@ -54,7 +54,7 @@ def test_a_value_that_the_base_decides(workshop: Workshop, tmp_path: Path) -> No
 
 @pytest.mark.all
 def test_names_that_apptainer_keeps(workshop: Workshop, tmp_path: Path) -> None:
-    """RUN sees what the recipe says; a container would be told of an error at each start."""
+    """Give RUN the recipe's values; a container would print an error at each start."""
     text = (
         "FROM tiny:1\nENV UID=5 EUID=6 GID=7\nRUN echo $UID >/one\nRUN echo $UID $EUID $GID >/two\n"
     )
@@ -66,9 +66,9 @@ def test_names_that_apptainer_keeps(workshop: Workshop, tmp_path: Path) -> None:
     assert not {"EUID", "GID"} & ours.environment.keys()
 
 
-def test_what_copy_puts_in_the_place_of_another_kind(workshop: Workshop, tmp_path: Path) -> None:
+def test_copy_over_another_kind_of_file(workshop: Workshop, tmp_path: Path) -> None:
     tree = tmp_path / "context" / "tree"
-    for place in (
+    for folder in (
         "folder/new",
         "folder/sub/new",
         "dangling/file",
@@ -76,8 +76,8 @@ def test_what_copy_puts_in_the_place_of_another_kind(workshop: Workshop, tmp_pat
         "file",
         "bits",
     ):
-        (tree / place).parent.mkdir(parents=True, exist_ok=True)
-        (tree / place).write_text(place)
+        (tree / folder).parent.mkdir(parents=True, exist_ok=True)
+        (tree / folder).write_text(folder)
     (tree / "link").symlink_to("file")
     (tree / "bits").chmod(0o6755)
     (tree / "shared").mkdir()
@@ -99,10 +99,10 @@ def test_a_folder_in_the_place_of_a_link_of_the_system(workshop: Workshop, tmp_p
         workshop.ours(recipe)
 
 
-def test_what_is_mounted_does_not_give_way(tmp_path: Path) -> None:
-    """The machine's /tmp is mounted in steps; here it is a folder of the test's."""
-    for place in ("machine", "image/with blank/tmp"):
-        (tmp_path / place).mkdir(parents=True)
+def test_mounted_folders_stay(tmp_path: Path) -> None:
+    """Keep the mounted /tmp in steps, here a folder of the test."""
+    for folder in ("machine", "image/with blank/tmp"):
+        (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "machine" / "file").write_text("of the machine")
     (tmp_path / "recipe.sh").write_text(package_text("recipe_import/templates/recipe.sh"))
     mount = 'export SIFWRIGHT_BUILD=$PWD; mount --bind machine "image/with blank/tmp"'
@@ -124,21 +124,21 @@ def started(workshop: Workshop, sif: Path, *words: str) -> list[str]:
 
 
 def test_docker_and_our_image_start_the_same(workshop: Workshop, tmp_path: Path) -> None:
-    """ENTRYPOINT of the base image, CMD of the recipe, in the base image's WORKDIR."""
+    """Start the base image's ENTRYPOINT with the recipe's CMD, in the base image's WORKDIR."""
     (tmp_path / "Dockerfile").write_text('FROM tiny:1-says\nRUN true\nCMD ["a  b", "c"]\n')
     recipe = workshop.copy(tmp_path / "Dockerfile", "started")
     workshop.ours(recipe)
-    place = recipe.parent.parent
-    sif = place / "build" / "local" / "case" / "image.sif"
+    folder = recipe.parent.parent
+    sif = folder / "build" / "local" / "case" / "image.sif"
     assert started(workshop, sif) == ["/workspace/here", "<a  b>", "<c>"]
     assert started(workshop, sif, "other") == ["/workspace/here", "<other>"]
-    env = os.environ | {"SIFWRIGHT_MIRRORS": str(place / "mirrors.json")}
-    words = ["--project", place / "project", "render", "local", "case", "--format", "dockerfile"]
-    done = sifwright(*words, "--output", place / "docker", env=env)
+    env = os.environ | {"SIFWRIGHT_MIRRORS": str(folder / "mirrors.json")}
+    words = ["--project", folder / "project", "render", "local", "case", "--format", "dockerfile"]
+    done = sifwright(*words, "--output", folder / "docker", env=env)
     assert done.returncode == 0, done.stderr
-    said = (place / "docker" / "Dockerfile").read_text()
-    assert '\nWORKDIR /workspace/here\nENTRYPOINT ["/bin/sh", "-c", "pwd; for one' in said
-    assert '\nCMD ["a  b", "c"]\n' in said
+    message = (folder / "docker" / "Dockerfile").read_text()
+    assert '\nWORKDIR /workspace/here\nENTRYPOINT ["/bin/sh", "-c", "pwd; for one' in message
+    assert '\nCMD ["a  b", "c"]\n' in message
 
 
 @pytest.mark.all
@@ -154,15 +154,22 @@ def test_apptainer_and_our_images_start_the_same(
     recipe = workshop.copy(recipe, f"runs-{len(text)}")
     workshop.original(recipe)
     workshop.ours(recipe)
-    place = recipe.parent.parent
-    done = sifwright("--project", place / "project", "render", "local", "case", "--single-file")
-    (place / "x.def").write_text(done.stdout)
-    build = [workshop.engine, "--quiet", "build", "--fakeroot", place / "hand.sif", place / "x.def"]
-    done = run(build, cwd=place)
+    folder = recipe.parent.parent
+    done = sifwright("--project", folder / "project", "render", "local", "case", "--single-file")
+    (folder / "x.def").write_text(done.stdout)
+    build = [
+        workshop.engine,
+        "--quiet",
+        "build",
+        "--fakeroot",
+        folder / "hand.sif",
+        folder / "x.def",
+    ]
+    done = run(build, cwd=folder)
     assert done.returncode == 0, done.stderr
-    for sif in (place / "build" / "local" / "case" / "image.sif", place / "hand.sif"):
+    for sif in (folder / "build" / "local" / "case" / "image.sif", folder / "hand.sif"):
         assert started(workshop, sif, "a  b", "c") == started(
-            workshop, place / "original.sif", "a  b", "c"
+            workshop, folder / "original.sif", "a  b", "c"
         )
         shown = run([workshop.engine, "run-help", sif]).stdout
         assert shown.startswith("Ours.") or "\n    Ours." in f"\n{shown}"

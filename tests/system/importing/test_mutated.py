@@ -49,15 +49,15 @@ EDIT = st.tuples(
 
 def mutated(text: str, edits: list[tuple[str, int, int, str]]) -> str:
     lines = text.split("\n")
-    for kind, one, two, word in edits:
-        number, other = one % len(lines), two % len(lines)
+    for kind, edit, two, word in edits:
+        number, other = edit % len(lines), two % len(lines)
         if kind == "drop":
             lines[number] = ""
         elif kind == "insert":
             lines.insert(number, word)
         elif kind == "within":
-            place = two % (len(lines[number]) + 1)
-            lines[number] = lines[number][:place] + word + lines[number][place:]
+            index = two % (len(lines[number]) + 1)
+            lines[number] = lines[number][:index] + word + lines[number][index:]
         elif kind == "swap":
             lines[number], lines[other] = lines[other], lines[number]
         else:
@@ -65,9 +65,9 @@ def mutated(text: str, edits: list[tuple[str, int, int, str]]) -> str:
     return "\n".join(lines)
 
 
-def loaded(made: Mapping[str, LayerFile], folder: Path) -> None:
+def loaded(result: Mapping[str, LayerFile], folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    for path, file in made.items():
+    for path, file in result.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(file.data)
     shutil.copy(ROOT / "defs" / "versions.yaml", folder)
@@ -89,8 +89,8 @@ def test_refused_or_loads(
     path = context.parent / f"recipe{recipe.suffix}"
     path.write_text(mutated(recipe.read_text(), edits))
     with contextlib.suppress(UsageError):
-        made = write_layers.files(imported(path, "case", str(context)))
-        loaded(made, context.parent / "defs")
+        result = write_layers.files(imported(path, "case", str(context)))
+        loaded(result, context.parent / "defs")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ STEP = dict.fromkeys(
 
 
 def seen(tree: Path, machine: dict[str, str], **more: str) -> dict[str, str]:
-    """What a RUN sees in a step of a machine with these settings, in a build folder of a test's."""
+    """Return the environment of a RUN in a step with these settings, in the test's folder."""
     build, layer = tree / "build", tree / "layer"
     for folder in (build / "machine", build / "kept", build / "tmp", layer):
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,34 +49,34 @@ def test_nothing_of_a_step(tmp_path: Path) -> None:
     assert seen(tmp_path, {}) == expected
 
 
-def test_what_the_machine_hands_over(tmp_path: Path) -> None:
+def test_variables_that_the_machine_hands_over(tmp_path: Path) -> None:
     settings = "export PIP_INDEX_URL='http://x/a b'\nexport https_proxy=p\nexport A=machine\n"
     machine = {"environment": settings, "ca.crt": "x"}
-    found = seen(tmp_path, machine, http_proxy="q", SSL_CERT_FILE="/ca", APT_CONFIG="/apt.conf")
-    assert found["PIP_INDEX_URL"] == "http://x/a b"
-    assert (found["https_proxy"], found["http_proxy"]) == ("p", "q")
-    assert (found["SSL_CERT_FILE"], found["APT_CONFIG"]) == ("/ca", "/apt.conf")
-    assert found["A"] == "1", "the recipe's ENV is stronger than the machine"
+    values = seen(tmp_path, machine, http_proxy="q", SSL_CERT_FILE="/ca", APT_CONFIG="/apt.conf")
+    assert values["PIP_INDEX_URL"] == "http://x/a b"
+    assert (values["https_proxy"], values["http_proxy"]) == ("p", "q")
+    assert (values["SSL_CERT_FILE"], values["APT_CONFIG"]) == ("/ca", "/apt.conf")
+    assert values["A"] == "1", "the recipe's ENV is stronger than the machine"
 
 
 def test_the_logins_of_indexes_are_handed_over(tmp_path: Path) -> None:
     assert "NETRC" not in seen(tmp_path, {"netrc": ""}, NETRC="/home/me/.netrc")
-    found = seen(tmp_path, {"netrc": "machine x login u password p\n"})
-    assert found["NETRC"] == str(tmp_path / "build/machine/netrc")
+    values = seen(tmp_path, {"netrc": "machine x login u password p\n"})
+    assert values["NETRC"] == str(tmp_path / "build/machine/netrc")
 
 
 def test_git_reads_mirrors_and_writes_the_systems_own_file(tmp_path: Path) -> None:
     mirrors = '[url "file:///mirror/"]\n\tinsteadOf = "https://example.org/"\n'
-    found = seen(tmp_path, {"gitconfig": mirrors})
-    env = {**found, "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    values = seen(tmp_path, {"gitconfig": mirrors})
+    env = {**values, "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     words = ["git", "config", "--get", "url.file:///mirror/.insteadof"]
     assert run(words, env=env, cwd=tmp_path).stdout == "https://example.org/\n"
-    assert "GIT_CONFIG_SYSTEM" not in found
+    assert "GIT_CONFIG_SYSTEM" not in values
 
 
 @pytest.mark.build
 def test_pips_cache_is_there_while_a_step_runs(workshop: Workshop, tmp_path: Path) -> None:
-    """So that it can be purged; other caches may be the weights of a model, and stay."""
+    """Keep it so that a step can purge it; other caches may be the weights of a model, and stay."""
     (tmp_path / "context").mkdir()
     text = "RUN mkdir -p ~/.cache/pip/x ~/.cache/other && ls -d ~/.cache/pip/x >/opt/seen"
     (tmp_path / "context" / "Dockerfile").write_text(f"FROM tiny:1\n{text}\n")

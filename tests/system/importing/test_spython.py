@@ -1,4 +1,4 @@
-"""Why the order of a recipe is read here: what spython alone makes of the same recipes."""
+"""Reasons to read a recipe's order here: spython's own translations of the same recipes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECIPES = Path(__file__).parent / "recipes"
 @pytest.mark.build
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in RECIPES.glob("*/Dockerfile")))
 def test_its_own_translation_builds_something_else(workshop: Workshop, name: str) -> None:
-    """Where this fails, spython has learnt it, and there is less to do here."""
+    """Fail as soon as spython can do it: then there is less to do here."""
     recipe = workshop.copy(RECIPES / name / "Dockerfile", f"spython-{name}")
     try:
         built = workshop.by_spython(recipe)

@@ -1,4 +1,4 @@
-"""What the image that a Dockerfile starts from says of itself decides, as Docker lets it."""
+"""Configuration of the image that a Dockerfile starts from: it counts as Docker defines it."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ if TYPE_CHECKING:
 BASH = {"shell": ("/bin/bash", "-o", "pipefail", "-c")}
 
 
-def read(place: Path, text: str, **said: Any) -> ImportedImage:
-    """A recipe that starts from an image that says this of itself."""
-    recipe = place / "Dockerfile"
+def read(context: Path, text: str, **base_facts: Any) -> ImportedImage:
+    """Read a recipe that starts from an image with this configuration."""
+    recipe = context / "Dockerfile"
     recipe.write_text(f"FROM tiny:1\n{text}")
-    return imported(recipe, "case", look=lambda _: Start(**said))
+    return imported(recipe, "case", look=lambda _: Start(**base_facts))
 
 
-def reasons(place: Path, text: str, **said: Any) -> list[str]:
+def reasons(context: Path, text: str, **base_facts: Any) -> list[str]:
     with pytest.raises(UsageError) as caught:
-        read(place, text, **said)
-    return [f"{one.where.rpartition(':')[2]}: {one.what}" for one in caught.value.problems]
+        read(context, text, **base_facts)
+    return [
+        f"{problem.where.rpartition(':')[2]}: {problem.what}" for problem in caught.value.problems
+    ]
 
 
 def test_its_user_is_the_one_that_runs(tmp_path: Path) -> None:
@@ -57,7 +59,7 @@ def users(writing: ImportedImage) -> list[str]:
 
 
 def test_its_environment_is_in_the_words_of_the_recipe(tmp_path: Path) -> None:
-    """And each build compares it; a variable that nobody sets is empty, as for Docker."""
+    """Compare it in each build; an unset variable is empty, as for Docker."""
     (tmp_path / "one").write_text("")
     text = "ENV PATH=$DIR/bin:$PATH\nCOPY one $DIR/$NONE/\nRUN id\n"
     writing = read(tmp_path, text, environment={"DIR": "/opt/a", "PATH": "/bin"})
@@ -75,13 +77,15 @@ def test_its_environment_is_in_the_words_of_the_recipe(tmp_path: Path) -> None:
         read(tmp_path, "ENV PATH=/a:$PATH\nENV A=$PATH\n", environment={"PATH": "/bin"})
 
 
-def test_what_waits_in_it_is_refused(tmp_path: Path) -> None:
-    found = reasons(tmp_path, "RUN id\n", triggers=("COPY . /app",))
-    assert found == ["1: FROM tiny:1: its ONBUILD is an instruction of this recipe: 'COPY . /app'"]
+def test_its_onbuild_commands_are_refused(tmp_path: Path) -> None:
+    message = reasons(tmp_path, "RUN id\n", triggers=("COPY . /app",))
+    assert message == [
+        "1: FROM tiny:1: its ONBUILD is an instruction of this recipe: 'COPY . /app'"
+    ]
 
 
 def test_its_shell_reads_texts_only(tmp_path: Path) -> None:
-    """Until another SHELL, and in CMD as well."""
+    """Use it until another SHELL, and in CMD as well."""
     text = 'RUN id\nRUN ["id"]\nCMD id\nSHELL ["/bin/sh", "-c"]\nRUN id\n'
     writing = read(tmp_path, text, **BASH)
     codes = [line for piece in writing.draft.pieces for line in piece.code]
@@ -92,12 +96,12 @@ def test_its_shell_reads_texts_only(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_one(tmp_path: Path) -> None:
-    (found,) = reasons(tmp_path, "RUN id\n", folder="/a/../..")
-    assert found.startswith("1: WORKDIR: '/a/../..'")
+    (message,) = reasons(tmp_path, "RUN id\n", folder="/a/../..")
+    assert message.startswith("1: WORKDIR: '/a/../..'")
 
 
 def test_a_folder_that_is_nothing_is_the_one_before(tmp_path: Path) -> None:
-    """What its variable's name says is no folder."""
+    """Keep the folder before if a variable's name gives no folder."""
     writing = read(tmp_path, "ENV NONE=\nWORKDIR $NONE\nRUN id\n", folder="/work")
     codes = "\n".join(line for piece in writing.draft.pieces for line in piece.code)
     assert "run /work run-4.sh" in codes
@@ -106,9 +110,9 @@ def test_a_folder_that_is_nothing_is_the_one_before(tmp_path: Path) -> None:
 
 def test_notes_say_what_it_decided(tmp_path: Path) -> None:
     writing = read(tmp_path, "USER 0\nRUN id\n", folder="/work", user="me")
-    said = [note.partition("Dockerfile:")[2] for note in writing.notes]
-    assert "1: WORKDIR is that of the image: '/work'" in said
-    assert "1: USER is that of the image: 'me'" in said
+    results = [note.partition("Dockerfile:")[2] for note in writing.notes]
+    assert "1: WORKDIR is that of the image: '/work'" in results
+    assert "1: USER is that of the image: 'me'" in results
 
 
 @pytest.mark.parametrize("folder", ["", "/", "//"])
@@ -125,9 +129,9 @@ def test_without_a_workdir_it_starts_in_the_root_folder(tmp_path: Path, folder: 
 
 
 def test_it_is_asked_whatever_else_is_wrong(tmp_path: Path) -> None:
-    """But for an image that is refused by its name."""
-    found = reasons(tmp_path, "RUM id\nCOPY Dockerfile here\nRUN id\n", triggers=("RUN x",))
-    assert [one.partition(":")[0] for one in found] == ["1", "2"]
+    """Ask for every image, unless its name is refused."""
+    messages = reasons(tmp_path, "RUM id\nCOPY Dockerfile here\nRUN id\n", triggers=("RUN x",))
+    assert [message.partition(":")[0] for message in messages] == ["1", "2"]
     recipe = tmp_path / "Dockerfile"
     recipe.write_text("FROM alpine\nRUN id\n")
     with pytest.raises(UsageError, match="no bash"):
@@ -142,44 +146,44 @@ def test_a_registry_that_is_not_asked(tmp_path: Path, capsys: pytest.CaptureFixt
     assert note.endswith("(--offline): RUN starts in / as root, with /bin/sh")
 
 
-def brought(place: Path, name: str, *options: str, text: str = "") -> tuple[int, Path]:
-    """The status of a whole import that starts from an image of this name."""
-    make_toy(place / "project", place / "none.sif")
-    recipe = place / "Dockerfile"
+def brought(folder: Path, name: str, *options: str, text: str = "") -> tuple[int, Path]:
+    """Return the status of a whole import that starts from an image of this name."""
+    make_toy(folder / "project", folder / "none.sif")
+    recipe = folder / "Dockerfile"
     recipe.write_text(f"FROM {name}\n{text}RUN id\n")
-    words = ["--project", str(place / "project"), "import", str(recipe), "--name", "case"]
+    words = ["--project", str(folder / "project"), "import", str(recipe), "--name", "case"]
     return main([*words, *options]), recipe
 
 
 class Centre:
     """A registry that is found through the mirrors file, and imports that ask it."""
 
-    def __init__(self, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.place, self.capsys = place, capsys
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.place, self.capsys = folder, capsys
         self.registry = Registry()
 
     def refused(self, name: str) -> str:
-        """What is said, once and not of what follows from it; nothing is written."""
-        place = self.place / name.replace(":", "-")
-        place.mkdir()
-        code, recipe = brought(place, f"centre.example/{name}", text="COPY Dockerfile here\n")
-        said = self.capsys.readouterr().err
-        assert (code, said.count("sifwright: ")) == (2, 1)
-        assert said.startswith(f"sifwright: {recipe}:1: FROM centre.example/{name}: ")
-        assert not (place / "project" / "defs" / "images" / "case.yaml").exists()
-        return said
+        """Return the message, which names only the cause; nothing is written."""
+        path = self.place / name.replace(":", "-")
+        path.mkdir()
+        code, recipe = brought(path, f"centre.example/{name}", text="COPY Dockerfile here\n")
+        message = self.capsys.readouterr().err
+        assert (code, message.count("sifwright: ")) == (2, 1)
+        assert message.startswith(f"sifwright: {recipe}:1: FROM centre.example/{name}: ")
+        assert not (path / "project" / "defs" / "images" / "case.yaml").exists()
+        return message
 
 
 @pytest.fixture
 def centre(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Centre]:
-    made = Centre(tmp_path, capsys)
-    with running(made.registry):
+    result = Centre(tmp_path, capsys)
+    with running(result.registry):
         path = tmp_path / "mirrors.json"
-        path.write_text(json.dumps({"oci": {"centre.example": made.registry.url}}))
+        path.write_text(json.dumps({"oci": {"centre.example": result.registry.url}}))
         monkeypatch.setenv("SIFWRIGHT_MIRRORS", str(path))
-        yield made
+        yield result
 
 
 @pytest.mark.parametrize(
@@ -192,14 +196,14 @@ def centre(
     ],
 )
 def test_a_registry_that_does_not_say(centre: Centre, status: int, fix: str) -> None:
-    """What it would say may change the image: nobody guesses."""
+    """Refuse to guess a configuration that may change the image."""
     centre.registry.failures += [(status, {})] * 20
-    said = centre.refused("tiny:1")
-    assert all(text in said for text in (f"HTTP {status}", fix, "With --offline it is imported"))
+    message = centre.refused("tiny:1")
+    assert all(text in message for text in (f"HTTP {status}", fix, "With --offline it is imported"))
 
 
 @pytest.mark.parametrize(
-    ("name", "what", "fix"),
+    ("name", "subject", "fix"),
     [
         ("none:1", "there is no image", "Name an image that is there"),
         ("tiny:2", "there is no 2.", "Name an image that is there"),
@@ -207,22 +211,22 @@ def test_a_registry_that_does_not_say(centre: Centre, status: int, fix: str) -> 
     ],
 )
 def test_an_image_that_is_not_there_or_not_for_us(
-    centre: Centre, name: str, what: str, fix: str
+    centre: Centre, name: str, subject: str, fix: str
 ) -> None:
-    """That is an answer: to go on without it makes nothing that can be built."""
+    """Refuse the image: an import without its configuration could not be built."""
     centre.registry.push("tiny", "1", b"")
     centre.registry.push("tiny", "arm", b"", processor="arm64")
-    said = centre.refused(name)
-    assert all(text in said for text in (what, fix))
-    assert "--" not in said
+    message = centre.refused(name)
+    assert all(text in message for text in (subject, fix))
+    assert "--" not in message
     assert brought(centre.place, "centre.example/tiny:1")[0] == 0
 
 
 def test_programs_are_read_as_docker_reads_them() -> None:
-    """A text is one word; what is neither text nor words is nobody's but the recipes'."""
+    """Take a text as one word; leave all other kinds to the recipe's author."""
     known: dict[str, Any] = {"architecture": "amd64", "config": {"Entrypoint": "/a b", "Shell": []}}
-    found = documents.start(known, "x86_64")
-    assert (found.entry, found.shell) == (("/a b",), ())
+    result = documents.start(known, "x86_64")
+    assert (result.entry, result.shell) == (("/a b",), ())
     for name in ("Entrypoint", "Shell", "OnBuild", "WorkingDir"):
         odd = {"architecture": "amd64", "config": {name: 7, "User": "me"}}
         assert documents.config(odd, "x86_64").user == "me"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 VERSION = sysconfig.get_python_version()
 PACKAGES = f"lib/python{VERSION}/site-packages"
-# Clients replace it by the environment's own path, in every file that says so.
+# Clients replace it by the environment's own path, in every file of the list.
 PLACEHOLDER = "/placeholder/of/the/prefix"
 
 

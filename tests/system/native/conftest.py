@@ -44,7 +44,7 @@ state() {{
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class NativeSite:
     """`folder` has modules/, prefix/ and whatever a test makes; `tool` is a line of bash."""
 
     folder: Path
@@ -68,7 +68,7 @@ class Place:
         return run(["bash", "-c", "\n".join(lines)], env=env, cwd=self.folder)
 
     def checked(self, script: str, start: str = ":", **preset: str) -> list[str]:
-        """What a script printed; all variables are then as they were before."""
+        """Return a script's output, after a check that all variables are restored."""
         done = self.bash(f"{script}\nstate after", start, **preset)
         assert done.returncode == 0, done.stderr
         before, after = ((self.folder / name).read_text() for name in ("before", "after"))
@@ -79,23 +79,23 @@ class Place:
         return run([self.script, *words], cwd=self.folder)
 
     def extended(self, venv: str = "my env") -> Path:
-        made = self.extend(venv)
-        assert made.returncode == 0, made.stderr
+        environment = self.extend(venv)
+        assert environment.returncode == 0, environment.stderr
         return self.folder / venv / "bin" / "activate"
 
     def venv(self, name: str, *command: str) -> Path:
         """Make an environment; returns its activate file."""
         words = command or (sys.executable, "-m", "venv", "--without-pip")
-        made = run([*words, self.folder / name])
-        assert made.returncode == 0, made.stdout + made.stderr
+        done = run([*words, self.folder / name])
+        assert done.returncode == 0, done.stdout + done.stderr
         return self.folder / name / "bin" / "activate"
 
 
 def _tools() -> dict[str, str]:
-    found = {"lmod": f"source {LMOD}", "modules": ""}
+    result = {"lmod": f"source {LMOD}", "modules": ""}
     if MODULECMD is not None:
-        found["modules"] = f'eval "$(tclsh {MODULECMD} bash autoinit)"; module use "$MODULEPATH"'
-    return found
+        result["modules"] = f'eval "$(tclsh {MODULECMD} bash autoinit)"; module use "$MODULEPATH"'
+    return result
 
 
 def _is_there(name: str) -> bool:
@@ -114,8 +114,8 @@ def make_modules(folder: Path, site: str) -> None:
             last.write(f"prepend-path {modules.library_path[1:]} {LIBRARIES}\n")
 
 
-def make_place(folder: Path, tool: str, site: str = SITE) -> Place:
-    """The files that `native-module` and `venv-hook` write, and modules that they need."""
+def make_native_site(folder: Path, tool: str, site: str = SITE) -> NativeSite:
+    """Make the files that `native-module` and `venv-hook` write, and modules that they need."""
     (folder / "prefix" / "bin").mkdir(parents=True)
     packages = folder / "prefix" / "lib" / "python3.12" / "site-packages"
     packages.mkdir(parents=True)
@@ -131,7 +131,7 @@ def make_place(folder: Path, tool: str, site: str = SITE) -> Place:
         ("venv-hook", *words, "--output", script),
     ):
         assert main.main([str(word) for word in command]) == 0
-    return Place(folder=folder, tool=tool)
+    return NativeSite(folder=folder, tool=tool)
 
 
 @pytest.fixture(params=_tools())
@@ -145,26 +145,26 @@ def tool(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Place]:
-    """One place for each tool, as the commands load all definitions."""
-    return functools.cache(lambda tool: make_place(tmp_path_factory.mktemp("native"), tool))
+def places(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], NativeSite]:
+    """Make a folder for each tool, as the commands load all definitions."""
+    return functools.cache(lambda tool: make_native_site(tmp_path_factory.mktemp("native"), tool))
 
 
 @pytest.fixture
-def place(tool: str, places: Callable[[str], Place]) -> Iterator[Place]:
+def native_site(tool: str, places: Callable[[str], NativeSite]) -> Iterator[NativeSite]:
     yield from _emptied(places(tool))
 
 
 @pytest.fixture
-def without_modules(places: Callable[[str], Place]) -> Iterator[Place]:
-    """Where there is no command `module`."""
+def without_modules(places: Callable[[str], NativeSite]) -> Iterator[NativeSite]:
+    """Remove the command `module`."""
     yield from _emptied(places(""))
 
 
-def _emptied(place: Place) -> Iterator[Place]:
+def _emptied(native_site: NativeSite) -> Iterator[NativeSite]:
     """Keep what the commands wrote, and nothing of a test."""
-    yield place
-    for path in place.folder.iterdir():
+    yield native_site
+    for path in native_site.folder.iterdir():
         if path.is_dir() and path.name not in {"prefix", "modules"}:
             shutil.rmtree(path)
 
@@ -176,7 +176,7 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """An environment with run scripts, installed from the layers of images."""
+    """Install an environment with run scripts, from the layers of images."""
     project = make_project(tmp_path_factory.mktemp("installed"))
     project.image("python-venv", "last", "run-scripts")
     done = project.install()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-# A step in two halves, so that a kill meets it between them; it needs a file that no layer brings.
+# A step in two halves, so that a kill meets it between them. It needs a file that no layer brings.
 HALVES = """#!/bin/bash
 set -euo pipefail
 mkdir -p "$INSTALL_PREFIX/{name}"
@@ -45,8 +45,8 @@ class Project:
         return sifwright(*self.words(*words))
 
     def words(self, *words: str) -> tuple[str, ...]:
-        place = ("--prefix", str(self.prefix), "--module", MODULE)
-        return ("--project", str(self.folder), "install", "local", *place, *words)
+        options = ("--prefix", str(self.prefix), "--module", MODULE)
+        return ("--project", str(self.folder), "install", "local", *options, *words)
 
     def add(
         self,
@@ -73,7 +73,7 @@ class Project:
 
     @property
     def current(self) -> str:
-        """What a user of the current version sees: a variable, and the file that it names."""
+        """Return a variable and the file it names, as a user of the current version sees them."""
         script = (
             f'source {self.prefix}/current/bin/activate; cat "$HAS_LAST/second"; echo $HAS_LAST'
         )

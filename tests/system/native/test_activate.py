@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import run
-from tests.system.native.conftest import MODULE, Place
+from tests.system.native.conftest import MODULE, NativeSite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,10 +22,10 @@ SHOW = 'echo "$LOADEDMODULES"; echo "$PATH"; echo "${PYTHONPATH-unset}"'
 def _other(choose: Callable[[Iterable[int]], int]) -> str:
     """Return the oldest or newest Python 3 of pyenv, or ours: its venv writes another file."""
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found = {
+    results = {
         int(path.parts[-3].split(".")[1]): path for path in root.glob("versions/3.*/bin/python3")
     }
-    return str(found[choose(found)]) if found else sys.executable
+    return str(results[choose(results)]) if results else sys.executable
 
 
 KINDS = {
@@ -38,118 +38,120 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_comes_and_goes(place: Place, kind: str) -> None:
-    place.venv("my env", *KINDS[kind])
-    place.extended()
-    said = place.checked(f"{ACTIVATE}\n{SHOW}\ndeactivate")
-    assert MODULE in said[0].split(":")
-    assert said[1].startswith(f"{place.folder}/my env/bin:{place.folder}/prefix/bin:")
-    first, second = said[2].split(":")
-    assert first.startswith(f"{place.folder}/my env/lib/python3")
-    assert second == f"{place.folder}/prefix/lib/python3.12/site-packages"
+def test_it_comes_and_goes(native_site: NativeSite, kind: str) -> None:
+    native_site.venv("my env", *KINDS[kind])
+    native_site.extended()
+    output = native_site.checked(f"{ACTIVATE}\n{SHOW}\ndeactivate")
+    assert MODULE in output[0].split(":")
+    assert output[1].startswith(f"{native_site.folder}/my env/bin:{native_site.folder}/prefix/bin:")
+    first, second = output[2].split(":")
+    assert first.startswith(f"{native_site.folder}/my env/lib/python3")
+    assert second == f"{native_site.folder}/prefix/lib/python3.12/site-packages"
 
 
 @pytest.mark.parametrize("start", ["PS1='$ '", "export PS1='$ '", "unset PS1", "PS1="])
-def test_the_prompt(place: Place, start: str) -> None:
-    place.venv("my env")
-    place.extended()
+def test_the_prompt(native_site: NativeSite, start: str) -> None:
+    native_site.venv("my env")
+    native_site.extended()
     show = f'{ACTIVATE}; echo "${{PS1-}}"; deactivate'
-    assert place.checked(show, start)[0].startswith("(my env) ")
-    place.checked(f"export VIRTUAL_ENV_DISABLE_PROMPT=1; state before\n{show}", start)
+    assert native_site.checked(show, start)[0].startswith("(my env) ")
+    native_site.checked(f"export VIRTUAL_ENV_DISABLE_PROMPT=1; state before\n{show}", start)
 
 
-def test_a_module_that_was_loaded_stays(place: Place) -> None:
-    place.venv("my env")
-    place.extended()
-    said = place.checked(f"{ACTIVATE}; deactivate; echo $LOADEDMODULES", f"module load {MODULE}")
-    assert MODULE in said[0].split(":")
+def test_a_module_that_was_loaded_stays(native_site: NativeSite) -> None:
+    native_site.venv("my env")
+    native_site.extended()
+    output = native_site.checked(
+        f"{ACTIVATE}; deactivate; echo $LOADEDMODULES", f"module load {MODULE}"
+    )
+    assert MODULE in output[0].split(":")
 
 
-def test_twice(place: Place) -> None:
-    place.venv("my env")
-    place.extended()
-    once = place.checked(f"{ACTIVATE}\n{SHOW}\ndeactivate")
-    assert place.checked(f"{ACTIVATE}\n{ACTIVATE}\n{SHOW}\ndeactivate") == once
+def test_twice(native_site: NativeSite) -> None:
+    native_site.venv("my env")
+    native_site.extended()
+    once = native_site.checked(f"{ACTIVATE}\n{SHOW}\ndeactivate")
+    assert native_site.checked(f"{ACTIVATE}\n{ACTIVATE}\n{SHOW}\ndeactivate") == once
 
 
 @pytest.mark.parametrize("is_extended", [True, False])
-def test_from_another_environment(place: Place, *, is_extended: bool) -> None:
+def test_from_another_environment(native_site: NativeSite, *, is_extended: bool) -> None:
     for name in ("my env", "other"):
-        place.venv(name)
-    place.extended()
+        native_site.venv(name)
+    native_site.extended()
     if is_extended:
-        place.extended("other")
+        native_site.extended("other")
     # Python's own code leaves a prompt exported, and one that was not there behind.
     start = "export PS1='$ '"
-    alone = place.checked(f"{ACTIVATE}\n{SHOW}\ndeactivate", start)
+    alone = native_site.checked(f"{ACTIVATE}\n{SHOW}\ndeactivate", start)
     both = f"source other/bin/activate\n{ACTIVATE}\n{SHOW}\ndeactivate"
-    assert place.checked(both, start) == alone
+    assert native_site.checked(both, start) == alone
 
 
-def test_an_environment_that_is_not_extended_leaves_the_module(place: Place) -> None:
-    """Its activate replaces `deactivate` before it calls it."""
+def test_an_environment_that_is_not_extended_leaves_the_module(native_site: NativeSite) -> None:
+    """Leave it although activate replaces `deactivate` before it calls it."""
     for name in ("my env", "other"):
-        place.venv(name)
-    place.extended()
+        native_site.venv(name)
+    native_site.extended()
     script = f"{ACTIVATE}\nsource other/bin/activate\ndeactivate\necho $LOADEDMODULES\necho $PATH"
-    said = place.bash(script).stdout.splitlines()
-    assert MODULE in said[0].split(":")
-    assert said[1].startswith(f"{place.folder}/prefix/bin:")
+    output = native_site.bash(script).stdout.splitlines()
+    assert MODULE in output[0].split(":")
+    assert output[1].startswith(f"{native_site.folder}/prefix/bin:")
 
 
 @pytest.mark.parametrize("path", ["/a::/b", ""])
-def test_a_pythonpath_of_the_user(place: Place, path: str) -> None:
-    place.venv("my env")
-    place.extended()
-    place.checked(f"{ACTIVATE}\ndeactivate", PYTHONPATH=path)
+def test_a_pythonpath_of_the_user(native_site: NativeSite, path: str) -> None:
+    native_site.venv("my env")
+    native_site.extended()
+    native_site.checked(f"{ACTIVATE}\ndeactivate", PYTHONPATH=path)
 
 
-def test_modules_may_come_and_go_meanwhile(place: Place) -> None:
-    place.venv("my env")
-    place.extended()
-    place.checked(f"{ACTIVATE}\nmodule purge\ndeactivate")
-    said = place.checked(
+def test_modules_may_come_and_go_meanwhile(native_site: NativeSite) -> None:
+    native_site.venv("my env")
+    native_site.extended()
+    native_site.checked(f"{ACTIVATE}\nmodule purge\ndeactivate")
+    output = native_site.checked(
         f"{ACTIVATE}\nmodule load other/1.0\ndeactivate\necho $PATH\nmodule unload other/1.0"
     )
-    assert said == ["/opt/other/1.0/bin:/usr/local/bin:/usr/bin:/bin"]
+    assert output == ["/opt/other/1.0/bin:/usr/local/bin:/usr/bin:/bin"]
 
 
-def test_packages_of_the_environment_come_first(place: Place) -> None:
-    place.venv("my env")
-    place.extended()
-    (packages,) = (place.folder / "my env").glob("lib/python3*/site-packages")
+def test_packages_of_the_environment_come_first(native_site: NativeSite) -> None:
+    native_site.venv("my env")
+    native_site.extended()
+    (packages,) = (native_site.folder / "my env").glob("lib/python3*/site-packages")
     ask = "python -c 'import thing; print(thing.whose)'"
-    assert place.checked(f"{ACTIVATE}\n{ask}\ndeactivate") == ["the module"]
+    assert native_site.checked(f"{ACTIVATE}\n{ask}\ndeactivate") == ["the module"]
     (packages / "thing.py").write_text("whose = 'the user'\n")
-    assert place.checked(f"{ACTIVATE}\n{ask}\ndeactivate") == ["the user"]
+    assert native_site.checked(f"{ACTIVATE}\n{ask}\ndeactivate") == ["the user"]
 
 
-def test_a_module_that_is_not_there(place: Place) -> None:
-    place.venv("my env")
-    assert place.extend("--module", "pytorch/9", "my env").returncode == 0
-    done = place.bash(f"{ACTIVATE}\necho $VIRTUAL_ENV\ndeactivate\nstate after")
-    assert (done.returncode, done.stdout) == (0, f"{place.folder}/my env\n")
+def test_a_module_that_is_not_there(native_site: NativeSite) -> None:
+    native_site.venv("my env")
+    assert native_site.extend("--module", "pytorch/9", "my env").returncode == 0
+    done = native_site.bash(f"{ACTIVATE}\necho $VIRTUAL_ENV\ndeactivate\nstate after")
+    assert (done.returncode, done.stdout) == (0, f"{native_site.folder}/my env\n")
     assert "pytorch/9 could not be loaded; the environment goes on without it" in done.stderr
-    assert (place.folder / "before").read_text() == (place.folder / "after").read_text()
+    assert (native_site.folder / "before").read_text() == (native_site.folder / "after").read_text()
 
 
-def test_without_the_command_module(without_modules: Place) -> None:
-    place = without_modules
-    place.venv("my env")
-    place.extended()
-    done = place.bash(f"{ACTIVATE}\necho $VIRTUAL_ENV\ndeactivate\nstate after")
-    assert (done.returncode, done.stdout) == (0, f"{place.folder}/my env\n")
+def test_without_the_command_module(without_modules: NativeSite) -> None:
+    native_site = without_modules
+    native_site.venv("my env")
+    native_site.extended()
+    done = native_site.bash(f"{ACTIVATE}\necho $VIRTUAL_ENV\ndeactivate\nstate after")
+    assert (done.returncode, done.stdout) == (0, f"{native_site.folder}/my env\n")
     assert f"no command 'module' in this shell, so {MODULE} is not loaded" in done.stderr
-    assert (place.folder / "before").read_text() == (place.folder / "after").read_text()
+    assert (native_site.folder / "before").read_text() == (native_site.folder / "after").read_text()
 
 
-def test_another_shell_goes_past_it(without_modules: Place) -> None:
-    place = without_modules
-    place.venv("my env")
-    place.extended()
+def test_another_shell_goes_past_it(without_modules: NativeSite) -> None:
+    native_site = without_modules
+    native_site.venv("my env")
+    native_site.extended()
     script = '. "my env/bin/activate"; echo "$VIRTUAL_ENV"; deactivate; set | grep -i extend_venv'
-    done = run(["dash", "-eu", "-c", f"{script} || echo gone"], cwd=place.folder)
-    assert done.stdout == f"{place.folder}/my env\ngone\n"
+    done = run(["dash", "-eu", "-c", f"{script} || echo gone"], cwd=native_site.folder)
+    assert done.stdout == f"{native_site.folder}/my env\ngone\n"
     assert done.stderr.splitlines() == [
         f"extend-venv-activate: this works in bash only; in this shell: module load {MODULE}"
     ]

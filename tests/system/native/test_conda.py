@@ -54,7 +54,7 @@ def conda(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conda]:
 
 @pytest.fixture(scope="module")
 def environment(conda: Conda) -> Path:
-    """The environment of an installation."""
+    """Return the environment of an installation."""
     done = conda.install(conda.project.prefix)
     assert done.returncode == 0, done.stderr
     return (conda.project.prefix / "current").resolve() / ENVIRONMENT
@@ -69,7 +69,7 @@ def test_run_scripts_work_unchanged(conda: Conda, environment: Path) -> None:
 
 
 def test_conda_activate_has_the_variables_and_gives_them_back(environment: Path) -> None:
-    """`conda activate` sources these files; what the user had comes back."""
+    """Source these files by `conda activate`, and restore the user's values."""
     script = f"""
         export HAS_LAST=mine; export -p >before
         . {environment}/etc/conda/activate.d/sifwright.sh

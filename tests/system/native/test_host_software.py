@@ -48,7 +48,7 @@ def install(project: Project, modules: Path, **env: str) -> subprocess.Completed
 
 @pytest.mark.smoke
 def test_modules_that_are_not_there(project: Project, tmp_path: Path) -> None:
-    """All are named, with what the site has in place of them, before anything is written."""
+    """Name all missing modules, with the site's alternatives, before a file is written."""
     modules = tmp_path / "modules"
     make_module(modules, "cmake/3.24", "")
     make_module(modules, "gcc/13.2", "")
@@ -67,7 +67,7 @@ def test_modules_that_are_not_there(project: Project, tmp_path: Path) -> None:
 
 
 def test_no_compiler(project: Project, tmp_path: Path) -> None:
-    """The modules that may have it are named."""
+    """Name the modules that may have a compiler."""
     project.add("last", requires=["compilers"])
     make_module(tmp_path / "modules", "gcc/13.2", f'prepend_path("PATH", "{tmp_path}/gcc")')
     (tmp_path / "bin").mkdir()
@@ -126,7 +126,7 @@ def site(project: Project, tmp_path: Path) -> Site:
 
 @pytest.mark.smoke
 def test_a_job_has_the_modules_of_the_installation(site: Site) -> None:
-    """Both begin without the user's own; the installation has those of native.modules as well."""
+    """Begin both without the user's modules; the installation adds those of native.modules."""
     project = site.project
     layer = project.folder / "defs/layers/python-venv"
     (layer / "install.sh").write_text(VENV)
@@ -164,7 +164,7 @@ def test_activation_gives_the_user_s_modules_back(site: Site) -> None:
 
 
 def test_a_compiler_wrapper_of_the_site(site: Site) -> None:
-    """mpi4py is compiled by `cc -shared`, as where Cray's wrappers are."""
+    """Compile mpi4py by `cc -shared`, as Cray's wrappers need it."""
     project, log = site.project, site.toolkit / "log"
     (site.toolkit / "bin/wrapper").write_text(WRAPPER.format(log=log))
     (site.toolkit / "bin/wrapper").chmod(0o755)
@@ -180,7 +180,7 @@ def test_a_compiler_wrapper_of_the_site(site: Site) -> None:
 
 @pytest.mark.skipif("libcuda.so.1" in run(["/sbin/ldconfig", "-p"]).stdout, reason="a driver")
 def test_a_stub_in_place_of_the_driver(site: Site) -> None:
-    """Login nodes have no libcuda.so.1: Horovod finds the toolkit's stub, or says that none is."""
+    """Find the toolkit's stub or report its absence: login nodes have no libcuda.so.1."""
     project, cuda = site.project, site.toolkit / "cuda"
     for name in ("bin/nvcc", "lib64/stubs/libcuda.so"):
         (cuda / name).parent.mkdir(parents=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def test_another_python_later() -> None:
-    """The test of layer python-venv finds that the host has changed."""
+    """Notice a changed host by the test of layer python-venv."""
     test = ROOT / "defs/layers/python-venv/test.sh"
     env = {"HOST_PYTHON_VERSION": "3.6", "PATH": os.environ["PATH"]}
     done = run(["bash", test], env=env)
@@ -65,7 +65,7 @@ def test_loaded(installed: Project, tool: str) -> None:
 
 
 def test_an_environment_on_top(installed: Project, tool: str, tmp_path: Path) -> None:
-    """It has a package of its own, and those of the installation, whose module activate loads."""
+    """Find its own package and the installation's packages, whose module activate loads."""
     (tmp_path / "own-1.0-py3-none-any.whl").write_bytes(make_wheel("own"))
     script = f"""set -eu
         {tool.partition(";")[0]}
@@ -117,7 +117,7 @@ def short_prefix(project: Project) -> Iterator[Project]:
 def test_nothing_is_written_elsewhere_and_uninstall_removes_all(
     short_prefix: Project, tmp_path: Path
 ) -> None:
-    """Not even for a moment, though the user has caches, HOME and TMPDIR."""
+    """Write nowhere else at any moment, though the user has caches, HOME and TMPDIR."""
     project, prefix = short_prefix, short_prefix.prefix
     project.image("python-venv", "last", "run-scripts")
     (home := tmp_path / "home").mkdir()
@@ -159,7 +159,7 @@ def test_an_ordinary_user(project: Project, tmp_path: Path) -> None:
 
 
 def test_new_facts_of_the_site_reach_what_is_installed(project: Project) -> None:
-    """Without another version: no layer has changed."""
+    """Update it without another version: no layer has changed."""
     assert project.install().returncode == 0
     site = project.folder / "defs/sites/local.yaml"
     site.write_text(site.read_text().replace('"value": "yes"', '"value": "other"'))
@@ -238,8 +238,8 @@ def test_moved(project: Project, tmp_path: Path) -> None:
     assert f"it was installed as {project.prefix}" in done.stderr
 
 
-def test_what_a_host_cannot_have(project: Project) -> None:
-    """Layers for images only are refused; what the site's modules have is left out."""
+def test_layers_that_a_host_cannot_have(project: Project) -> None:
+    """Refuse layers for images only, and leave out software of the site's modules."""
     shutil.copytree(ROOT / "defs/layers/build-tools", project.folder / "defs/layers/build-tools")
     project.image("build-tools", "last")
     assert project.install().returncode == 0

@@ -62,7 +62,7 @@ def traced(project: Project, log: Path, *words: str) -> subprocess.CompletedProc
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace: tools/install-test-programs")
 @pytest.mark.parametrize("kills", [3, pytest.param(30, marks=pytest.mark.slow)])
 def test_killed_at_any_moment(project: Project, tool: str, tmp_path: Path, kills: int) -> None:
-    """The module works each time, and the next run finishes without repeating finished steps.
+    """Load a working module each time; the next run finishes without a repeated step.
 
     A moment is the n-th call that changes a file, or passes on a line of a step.
     """

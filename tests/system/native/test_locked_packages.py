@@ -62,8 +62,8 @@ class Environment:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[Environment]:
-    made = run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"])
-    assert made.returncode == 0, made.stderr
+    venv_folder = run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"])
+    assert venv_folder.returncode == 0, venv_folder.stderr
     (packages,) = (tmp_path / "venv").glob("lib/python3*/site-packages")
     (packages / "pip").symlink_to(Path(pip.__file__).parent)
     # A folder with nothing else in it is removed with its last package, whatever it links to.
@@ -78,7 +78,7 @@ def environment(tmp_path: Path) -> Iterator[Environment]:
 
 
 def test_the_locked_files_and_no_others(environment: Environment) -> None:
-    """Not part, which toy needs; another release of it does not matter."""
+    """Install no other release of part, which toy needs, and which does not matter."""
     done = environment.install('toy==1.0\npart==1.0 ; python_version < "3"\n')
     assert done.returncode == 0, done.stdout + done.stderr
     assert environment.index.wheels == ["toy-1.0-py3-none-any.whl"]
@@ -103,8 +103,8 @@ def test_another_file_with_the_same_name(environment: Environment) -> None:
     assert "Hashes are required in --require-hashes mode" in done.stderr
 
 
-def test_what_is_installed_is_not_the_lock(environment: Environment) -> None:
-    """Not what pip does; the build looks itself."""
+def test_packages_outside_of_the_lock_are_refused(environment: Environment) -> None:
+    """Compare by the build itself, as pip does not."""
     two = f"{environment.hashed('toy==1.0')}\n{environment.hashed('part==1.0')}\n"
     done = environment.install("toy==2.0\nmissing==1.0\nconda a-1-0\n", two)
     assert done.returncode == 1

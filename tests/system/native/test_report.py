@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def state(project: Project, prefix: Path) -> str:
-    """What `report --all` says about the prefix."""
+    """Return the line of `report --all` about the prefix."""
     words = ("report", "--all", "--prefix", prefix, "--output", project.folder / "all.html")
     done = sifwright("--project", project.folder, *words)
     assert done.returncode == 0, done.stderr

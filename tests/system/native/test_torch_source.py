@@ -57,8 +57,8 @@ def test_two_ranks_add_up(release: tuple[str, str], tmp_path: Path) -> None:
     words = [f"host.python={PYTHON}", f"host.program={sys.executable}"]
     words += [f"pytorch-source.version={version}", f"pytorch-source.build-variables={variables}"]
     words = [word for setting in words for word in ("--set", setting)]
-    place = ("--project", tmp_path, "install", "local", "source", "--prefix", tmp_path / "prefix")
-    done = sifwright(*place, *words, timeout=None)
+    options = ("--project", tmp_path, "install", "local", "source", "--prefix", tmp_path / "prefix")
+    done = sifwright(*options, *words, timeout=None)
     assert done.returncode == 0, done.stdout + done.stderr
     (tmp_path / "add.py").write_text(ADD_UP)
     script = f"source {tmp_path}/prefix/current/bin/activate; mpiexec -n 2 python {tmp_path}/add.py"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @pytest.mark.smoke
 @pytest.mark.parametrize("mine", ["", "of the user's $HOME"])
 def test_values_come_back(project: Project, tool: str, mine: str) -> None:
-    """They do after two loads as well; without values of the user, none is left."""
+    """Restore values after two loads as well; without values of the user, leave none."""
     assert project.install().returncode == 0
     load = f"module use {project.prefix}/modulefiles; module load {MODULE}"
     script = f"""set -eu

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def installation(image: Path, tmp_path: Path) -> Installation:
-    """Nothing in it yet; without the module. Its path has a blank."""
+    """Make an empty installation without the module. Its path has a blank."""
     return install(tmp_path / "an installation", image)
 
 
 @pytest.fixture
 def module(installation: Installation) -> Installation:
-    """The same with its module loaded before anything is installed."""
+    """Return the same installation with its module loaded, before packages."""
     return loaded(installation)
 
 
@@ -30,16 +30,16 @@ def wheel(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def packages(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What pytorch-pip makes of the package 'toy': copied, as installing takes seconds."""
+    """Install the package 'toy' by pytorch-pip; tests copy it, as installing takes seconds."""
     folder = tmp_path_factory.mktemp("packages")
-    made = install(folder / "an installation", image)
-    made.good("pytorch-pip", "install", make_wheel(folder / "wheels"))
-    return made.software
+    installed = install(folder / "an installation", image)
+    installed.good("pytorch-pip", "install", make_wheel(folder / "wheels"))
+    return installed.software
 
 
 @pytest.fixture
 def filled(installation: Installation, packages: Path) -> Installation:
-    """With the package 'toy' installed."""
+    """Add the package 'toy' to the installation."""
     shutil.copytree(packages, installation.software, symlinks=True, dirs_exist_ok=True)
     return installation
 

@@ -21,7 +21,7 @@ SQUASHED = "user-software is one squashfs file: run unmake-squashfs first"
 
 
 def environment() -> dict[str, str]:
-    """This machine's, without settings of containers; pip asks no index."""
+    """Return this machine's environment, without settings of containers; pip asks no index."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -45,7 +45,7 @@ class Installation:
         return run(words, **({"env": self.env, "cwd": self.root.parent} | options))
 
     def good(self, command: str, *arguments: object, **options: Any) -> str:
-        """What a command that has to succeed printed."""
+        """Return the output of a command that has to succeed."""
         done = self.run(command, *arguments, **options)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -70,13 +70,13 @@ class Installation:
         return str(Path(f"{self.software}.current").readlink())
 
     def beside(self) -> set[str]:
-        """What there is of user-software, without the leases."""
+        """Return the names that begin with user-software, without the leases."""
         names = {path.name for path in self.software.parent.glob("user-software*")}
         return names - {"user-software.leases"}
 
 
 def install(root: Path, image: Path) -> Installation:
-    """The folder of an installation, as the easyconfig makes it."""
+    """Make the folder of an installation, as the easyconfig does."""
     shutil.copytree(PARTS / "bin", root / "bin")
     shutil.copytree(PARTS / "share", root / "share" / "sifwright")
     shutil.copytree(
@@ -93,13 +93,13 @@ def _write_unpacked(target: Path) -> None:
     content = target.parent / "content"
     content.mkdir()
     (content / "venv").symlink_to("../.user-software/venv")
-    made = run(["mksquashfs", content, target, "-quiet", "-no-progress", "-all-root"])
-    assert made.returncode == 0, made.stderr
+    done = run(["mksquashfs", content, target, "-quiet", "-no-progress", "-all-root"])
+    assert done.returncode == 0, done.stderr
     shutil.rmtree(content)
 
 
 def loaded(installation: Installation) -> Installation:
-    """With the module of an installation loaded."""
+    """Return the installation with its module loaded."""
     root, software = installation.root, installation.software
     binds = [
         f"{root}/runscripts:/runscripts",
@@ -117,7 +117,7 @@ def loaded(installation: Installation) -> Installation:
 
 
 def make_wheel(folder: Path, name: str = "toy", version: str = "1.0") -> Path:
-    """A wheel with a module of one line and a command that tells which Python runs it."""
+    """Make a wheel with a module of one line and a command that tells which Python runs it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
     info = f"{name}-{version}.dist-info"

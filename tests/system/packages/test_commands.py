@@ -46,12 +46,12 @@ def test_exit_status(installation: Installation, status: int) -> None:
 
 
 def test_stdin_and_the_current_folder(installation: Installation, tmp_path: Path) -> None:
-    place = tmp_path / "a folder"
-    place.mkdir()
+    folder = tmp_path / "a folder"
+    folder.mkdir()
     script = "import os, sys; print(os.getcwd(), sys.stdin.read())"
     for words in (["pytorch-python"], ["start-shell", "python"]):
-        shown = installation.good(*words, "-c", script, input="text", cwd=place)
-        assert shown == f"{place} text\n"
+        shown = installation.good(*words, "-c", script, input="text", cwd=folder)
+        assert shown == f"{folder} text\n"
 
 
 WAIT = """
@@ -74,7 +74,7 @@ def test_sigterm_reaches_python(installation: Installation, command: list[str]) 
 
 @pytest.mark.parametrize("command", [["pytorch-python"], ["start-shell", "python"]])
 def test_ctrl_c_reaches_python(installation: Installation, command: list[str]) -> None:
-    """A terminal sends SIGINT to the whole process group; Apptainer passes it on once more."""
+    """Send SIGINT to the process group, as a terminal does; Apptainer passes it on again."""
     with installation.start(*command, "-c", WAIT) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -83,23 +83,23 @@ def test_ctrl_c_reaches_python(installation: Installation, command: list[str]) -
 
 
 def test_an_interactive_shell(installation: Installation) -> None:
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (50, 500))  # or a prompt with a deep folder is cut
+    terminal, child_end = pty.openpty()
+    termios.tcsetwinsize(child_end, (50, 500))  # or a prompt with a deep folder is cut
     process = subprocess.Popen(
         [str(installation.root / "bin" / "start-shell")],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        stdin=child_end,
+        stdout=child_end,
+        stderr=child_end,
         env=installation.env | {"TERM": "dumb"},
         cwd=installation.root.parent,
         start_new_session=True,
     )
-    os.close(theirs)
-    assert "(image)" in _read_until(ours, "(image)")
-    os.write(ours, b"echo in $VIRTUAL_ENV; exit 7\n")
-    assert "in /opt/venv" in _read_until(ours, "in /opt/venv")
+    os.close(child_end)
+    assert "(image)" in _read_until(terminal, "(image)")
+    os.write(terminal, b"echo in $VIRTUAL_ENV; exit 7\n")
+    assert "in /opt/venv" in _read_until(terminal, "in /opt/venv")
     assert process.wait(timeout=240) == 7
-    os.close(ours)
+    os.close(terminal)
 
 
 def _read_until(terminal: int, text: str) -> str:
@@ -132,7 +132,7 @@ PRESETS: list[dict[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("preset", PRESETS, ids=["-".join(one) for one in PRESETS])
+@pytest.mark.parametrize("preset", PRESETS, ids=["-".join(values) for values in PRESETS])
 @pytest.mark.parametrize("with_module", [True, False])
 def test_the_callers_binds_stay(
     filled: Installation,
@@ -142,18 +142,18 @@ def test_the_callers_binds_stay(
     *,
     with_module: bool,
 ) -> None:
-    """And not a line of noise, with and without the module."""
+    """Keep them without a line of noise, with and without the module."""
     for name in ("mine", "other"):
         (tmp_path / name).mkdir()
     (tmp_path / "mine" / "file").touch()
-    ours = module if with_module else filled
+    own = module if with_module else filled
     added = {name: value.format(here=tmp_path) for name, value in preset.items()}
     for name, value in added.items():
-        before, between = ours.env.get(name, ""), ":" if name.endswith("PATH") else ","
+        before, between = own.env.get(name, ""), ":" if name.endswith("PATH") else ","
         between = "," if name.endswith("BINDPATH") else between
-        ours = ours.having(**{name: f"{before}{between}{value}" if before else value})
+        own = own.having(**{name: f"{before}{between}{value}" if before else value})
     script = f"{IMPORT}; import os; print(os.path.exists('/mine/file'), os.environ['PATH'])"
-    done = ours.run("pytorch-python", "-c", script)
+    done = own.run("pytorch-python", "-c", script)
     assert (done.returncode, done.stderr) == (0, "")
     _, mine, path = done.stdout.replace("\n", " ").split()[-3:]
     assert mine == str(any("/mine:/mine" in value for value in added.values()))
@@ -177,9 +177,9 @@ def test_without_an_image(installation: Installation) -> None:
 
 def test_without_an_engine(installation: Installation, tmp_path: Path) -> None:
     for program in ("bash", "readlink", "env"):
-        found = shutil.which(program)
-        assert found is not None
-        (tmp_path / program).symlink_to(found)
+        path = shutil.which(program)
+        assert path is not None
+        (tmp_path / program).symlink_to(path)
     done = installation.having(PATH=str(tmp_path)).run("pytorch-python")
     assert "neither apptainer nor singularity is on PATH" in done.stderr
     named = installation.having(SIFWRIGHT_PROGRAM="none-such").run("pytorch-python")

@@ -111,7 +111,7 @@ def test_locks_of_the_dead_and_of_other_nodes(filled: Installation) -> None:
     assert "pytorch-pip of alice (process 4711 on nid000001) is at work" in done.stderr
     lock.unlink()
     host = Path("/proc/sys/kernel/hostname").read_text().strip()
-    lock.symlink_to(f"{host}:4711:1:00000000:alice:pytorch-pip")  # before the node was started anew
+    lock.symlink_to(f"{host}:4711:1:00000000:alice:pytorch-pip")  # before the node was restarted
     assert filled.run("make-squashfs").returncode == 0
     assert not lock.is_symlink()
 
@@ -128,7 +128,7 @@ def test_two_first_installations_at_once(installation: Installation, tmp_path: P
 
 
 def test_pip_is_in_the_way_of_packing(filled: Installation, tmp_path: Path) -> None:
-    """It waits in its question, with the lock."""
+    """Hold the lock: pip waits in its question."""
     with filled.start("start-shell", "true") as process:
         process.wait(timeout=240)
     lock = Path(f"{filled.software}.lock")

@@ -26,7 +26,7 @@ USER = f"sifwright-p{os.getpid()}"
 
 
 def kill_after(installation: Installation, seconds: float, *words: object) -> None:
-    """The whole process group, at once, as a scheduler does."""
+    """Kill the whole process group at once, as a scheduler does."""
     with installation.start(*(str(word) for word in words)) as process:
         time.sleep(seconds)
         try:
@@ -77,7 +77,7 @@ main "$@"
 )
 @pytest.mark.parametrize(("command", "step"), STEPS, ids=["-".join(step) for step in STEPS])
 def test_killed_at_a_step(filled: Installation, command: str, step: str, before: str) -> None:
-    """At the very step, which a clock does not hit."""
+    """Kill at the very step, which a clock does not hit."""
     if command == "unmake-squashfs":
         filled.good("make-squashfs")
     script = filled.root / "bin" / command
@@ -96,7 +96,7 @@ def test_killed_at_a_step(filled: Installation, command: str, step: str, before:
 @pytest.mark.all
 @pytest.mark.parametrize("rerun", ["make-squashfs", "unmake-squashfs"])
 def test_the_other_command_after_a_kill(filled: Installation, rerun: str) -> None:
-    """Whichever is run then, it ends where its name says."""
+    """Run either command then: it ends in the state of its name."""
     for killed in ("make-squashfs", "unmake-squashfs"):
         duration = seconds_of(filled, killed)
         filled.good("unmake-squashfs" if killed == "make-squashfs" else "make-squashfs")
@@ -123,14 +123,14 @@ def test_the_first_installation_killed_at_any_moment(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "small disk"
-    place.mkdir()
-    if run(["mount", "-t", "tmpfs", "-o", "size=6M", "tmpfs", place]).returncode:
+    folder = tmp_path / "small disk"
+    folder.mkdir()
+    if run(["mount", "-t", "tmpfs", "-o", "size=6M", "tmpfs", folder]).returncode:
         pytest.skip("mounting a file system needs root")
     try:
-        yield place
+        yield folder
     finally:
-        run(["umount", "--lazy", place])
+        run(["umount", "--lazy", folder])
 
 
 def test_a_full_disk_changes_nothing(
@@ -159,7 +159,7 @@ def test_a_full_disk_changes_nothing(
 
 @pytest.fixture
 def user() -> Iterator[dict[str, object]]:
-    """How to run something as a user made for this test."""
+    """Return the words that run a command as a user made for this test."""
     if os.geteuid() != 0:
         pytest.skip("making a user needs root; as a user, every other test is this one")
     done = run(["useradd", "--create-home", "--shell", "/bin/bash", USER])
@@ -179,20 +179,20 @@ def home(user: dict[str, object]) -> Path:
 def test_an_ordinary_user_on_a_central_installation(
     installation: Installation, user: dict[str, object], home: Path, image: Path
 ) -> None:
-    """Root's, not writable; the packages go to a folder of the user."""
+    """Install into a folder of the user, as the installation is root's."""
     central = home / "central"
     shutil.copytree(installation.root, central, symlinks=True)
     (central / image.name).unlink()
     shutil.copy(image, central / image.name)
     wheel = make_wheel(home / "wheels")
     env = {"HOME": str(home), "USER": USER, "PATH": "/usr/local/bin:/usr/bin:/bin"}
-    theirs = type(installation)(root=central, env=env | {"PIP_NO_INDEX": "1"})
+    of_user = type(installation)(root=central, env=env | {"PIP_NO_INDEX": "1"})
     settings = user | {"cwd": home}
-    done = theirs.run("pytorch-pip", "install", wheel, **settings)
+    done = of_user.run("pytorch-pip", "install", wheel, **settings)
     assert done.returncode == 1
     assert "set SIFWRIGHT_USER_SOFTWARE to a folder of yours" in done.stderr
-    assert theirs.run("make-squashfs", **settings).returncode == 1
-    own = theirs.having(SIFWRIGHT_USER_SOFTWARE=f"{home}/my own/pytorch")
+    assert of_user.run("make-squashfs", **settings).returncode == 1
+    own = of_user.having(SIFWRIGHT_USER_SOFTWARE=f"{home}/my own/pytorch")
     own.good("pytorch-pip", "install", wheel, **settings)
     assert own.good("pytorch-python", "-c", IMPORT, **settings).startswith("1.0 ")
     own.good("make-squashfs", **settings)

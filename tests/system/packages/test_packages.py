@@ -22,7 +22,7 @@ HOME_PACKAGES = Path.home() / ".local" / "lib"
 
 
 def inside(module: Installation, engine: str, *words: str) -> tuple[int, str, str]:
-    """What a user of the module gets from `singularity exec $SIF …`."""
+    """Return the output that a user of the module gets from `singularity exec $SIF …`."""
     done = run([engine, "exec", module.env["SIF"], *words], env=module.env)
     return done.returncode, done.stdout, done.stderr
 
@@ -68,7 +68,7 @@ def test_nothing_installs_into_one_file(
 def test_nothing_installs_into_the_home_directory(
     module: Installation, wheel: Path, engine: str
 ) -> None:
-    """Where there are no packages yet."""
+    """Start without packages."""
     before = sorted(HOME_PACKAGES.rglob("*"))
     status, _, errors = inside(module, engine, "pip", "install", str(wheel))
     assert status == 1
@@ -127,11 +127,11 @@ def test_pip_lists_freezes_and_reads_requirements(filled: Installation, wheel: P
 
 def test_list_packages(filled: Installation, wheel: Path) -> None:
     filled.good("pytorch-pip", "install", make_wheel(wheel.parent, "tzdata", "1999.1"))
-    found = {entry["name"]: entry for entry in json.loads(filled.good("list-packages", "--json"))}
-    assert found["toy"] == {"name": "toy", "version": "1.0", "from": "own", "installer": "pip"}
-    assert found["torch"]["from"] == "image"
-    assert found["tzdata"]["version"] == "1999.1"
-    assert found["tzdata"]["instead of"] != "1999.1"
+    results = {entry["name"]: entry for entry in json.loads(filled.good("list-packages", "--json"))}
+    assert results["toy"] == {"name": "toy", "version": "1.0", "from": "own", "installer": "pip"}
+    assert results["torch"]["from"] == "image"
+    assert results["tzdata"]["version"] == "1999.1"
+    assert results["tzdata"]["instead of"] != "1999.1"
     lines = filled.good("list-packages").splitlines()
     assert lines[0].split() == ["NAME", "VERSION", "FROM"]
     assert ["toy", "1.0", "own"] in [line.split() for line in lines]
@@ -149,11 +149,11 @@ def test_the_umask_decides_who_reads(
 ) -> None:
     installation.good("pytorch-pip", "install", wheel, umask=umask)
     for path in installation.software.rglob("*"):
-        found = stat.S_IMODE(path.lstat().st_mode)
+        result = stat.S_IMODE(path.lstat().st_mode)
         if path.is_dir() and not path.is_symlink():
-            assert found == mode, path
+            assert result == mode, path
         elif not path.is_symlink():
-            assert found in {mode, mode & 0o666}, path
+            assert result in {mode, mode & 0o666}, path
     assert installation.good("make-squashfs", umask=umask) == ""
     # Else the containers of others would not start; what they see in it is as private as before.
     file = installation.software.with_name("user-software.squashfs")
@@ -164,7 +164,7 @@ def test_the_umask_decides_who_reads(
 def test_packages_of_another_python_are_an_error(
     filled: Installation, module: Installation, engine: str
 ) -> None:
-    """As after an update of the image: its Python's name, which has the version, is gone."""
+    """Update the image's Python: its name has the version, and the old name is gone."""
     link = filled.software / "venv" / "pytorch" / "bin" / "python3.11"
     link.unlink()
     link.symlink_to("/usr/bin/python3.10")
@@ -201,7 +201,7 @@ def test_pip_leaves_nothing_of_its_own(module: Installation, wheel: Path, tmp_pa
 def test_pip_knows_this_machines_certificates(
     module: Installation, tmp_path: Path, name: str
 ) -> None:
-    """Those of the image at the same path are others."""
+    """Use other certificates than those of the image at the same path."""
     own = tmp_path / "authorities.pem"
     own.write_text("# the site's own\n")
     others = dict.fromkeys(("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"), "")

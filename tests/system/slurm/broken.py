@@ -118,7 +118,7 @@ LAUNCHES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of one rank: `status` is None if it still ran."""
+    """The outcome of one rank: `status` is None if it still ran."""
 
     said: str
     printed: str  # by the training
@@ -151,24 +151,23 @@ class Started:
         return set(range(self.ranks)) - self.launch.silent
 
     def outcome(self, rank: int) -> Outcome:
-        said, printed = ((self.folder / f"{rank}.{end}").read_text() for end in ("err", "out"))
+        results, printed = ((self.folder / f"{rank}.{end}").read_text() for end in ("err", "out"))
         end = self.folder / f"{rank}.end"
         status = int(end.read_text()) if end.exists() else None
-        return Outcome(said=said, printed=printed, status=status)
+        return Outcome(said=results, printed=printed, status=status)
 
     def outcomes(self) -> dict[int, Outcome]:
-        """What came of every rank that started, within the limit."""
+        """Return the outcome of every rank that started, within the limit."""
         files = [self.folder / f"{rank}.end" for rank in self.expected_ranks()]
         wait_for(lambda: all(file.exists() for file in files))
         return {rank: self.outcome(rank) for rank in self.expected_ranks()}
 
 
 def prepare(slurm: Cluster) -> None:
-    """Folders at /tmp/full and /tmp/read-only of every node, and no name server."""
+    """Make folders at /tmp/full and /tmp/read-only of every node, and no name server."""
     (slurm.files.shared / "nsswitch.conf").write_text("hosts: files\n")
     fill = "mkdir -p /tmp/full && mount -t tmpfs -o size=16k tmpfs /tmp/full && cat /dev/zero"
-    # What the engine binds there: two ranks of a node that both make the folder for it get in
-    # each other's way.
+    # The folder that the engine binds. If two ranks of a node make it at the same time, one fails.
     places = f"mkdir -p /tmp/read-only/{slurm.files.shared.relative_to('/tmp')}"
     for host in ("nid001", "nid002", "nid003"):
         script = f"{places} && {fill} >/tmp/full/all 2>/dev/null"

@@ -33,7 +33,7 @@ def refuse(reason: str) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """Three nodes that run for the whole session."""
+    """Start three nodes that run for the whole session."""
     if missing := absent(PROGRAMS):
         refuse(f"not installed: {', '.join(missing)} (tools/install-test-programs)")
     if os.geteuid() != 0:
@@ -50,7 +50,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def slurm(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster without jobs; after the test no process of a job may be left."""
+    """Yield the cluster without jobs; after the test no process of a job may be left."""
     yield cluster
     cluster.cancel_everything()
     wait_for(lambda: not cluster.job_processes())
@@ -63,7 +63,7 @@ def slurm(cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def cluster_project(cluster: Cluster) -> Path:
-    """The definitions, and slurm-generic as these nodes are: without GPUs and modules."""
+    """Copy the definitions, with slurm-generic as these nodes are: no GPUs, no modules."""
     folder = cluster.files.shared / "project"
     for name in ("defs", "runscripts"):
         shutil.copytree(ROOT / name, folder / name)
@@ -88,6 +88,6 @@ def mpi() -> None:
 
 @pytest.fixture(scope="session")
 def container(image: Path, engine: str) -> list[str]:
-    """The words in front of a command that is to run in the image."""
+    """Return the words before a command that is to run in the image."""
     singularity = shutil.which("singularity") or engine
     return [singularity, "exec", str(image)]

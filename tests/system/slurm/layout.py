@@ -1,4 +1,4 @@
-"""What the cluster of the tests looks like: a login host and three nodes on two networks.
+"""Layout of the tests' cluster: a login host and three nodes on two networks.
 
 Every host is a set of namespaces: a network of its own, its own name, its own /tmp and /dev/shm.
 Nothing of it can be seen from, or clash with, the machine that runs the tests.
@@ -32,7 +32,7 @@ def address(number: int, interface: str = "eth0") -> str:
 
 
 def hosts_file() -> str:
-    """What /etc/hosts says on every host of the cluster."""
+    """Return the text of /etc/hosts on every host of the cluster."""
     lines = ["127.0.0.1 localhost", f"{address(LOGIN_NUMBER)} {LOGIN}"]
     for number, node in enumerate(NODES, 1):
         lines += [f"{address(number)} {node}", f"{address(number, 'hsn0')} {node}-hsn0"]
@@ -63,11 +63,11 @@ class Files:
 
     @property
     def shared(self) -> Path:
-        """For the files of the tests: scripts, checkpoints, output."""
+        """Return the folder for the files of the tests: scripts, checkpoints, output."""
         return self.folder / "shared"
 
     def pid(self, host: str) -> Path:
-        """The file with a process id whose namespaces are that host."""
+        """Return the file with the id of a process in the host's namespaces."""
         return self.folder / f"{host}.pid"
 
     def log(self, name: str) -> Path:
@@ -86,7 +86,7 @@ class Files:
 
 
 def slurm_conf(folder: Path) -> str:
-    """One line per choice; what is not here is Slurm's default (slurm.conf(5))."""
+    """Return one line per choice; all others are Slurm's defaults (slurm.conf(5))."""
     settings = {
         "ClusterName": "sifwright",
         "SlurmctldHost": f"{LOGIN}({address(LOGIN_NUMBER)})",

@@ -112,7 +112,7 @@ class Cluster:
             shutil.rmtree(self.files.folder, ignore_errors=True)
 
     def logs(self) -> str:
-        """The last lines of every log, for a message."""
+        """Return the last lines of every log, for a message."""
         logs = sorted((self.files.folder / "log").iterdir())
         return "\n".join(f"{log.name}:\n{log.read_text()[-2000:]}" for log in logs)
 
@@ -124,11 +124,11 @@ class Cluster:
         return nodes.stdout.strip() == str(len(NODES))
 
     def job_processes(self) -> dict[int, str]:
-        """Whatever descends from the daemons, or did: of a job, by process id."""
-        found = set(children(self.supervisor.pid)) - self.daemons
-        for pid in (*found, *(slurmd for node in self.nodes for slurmd in children(node))):
-            found |= set(descendants(pid))
-        return {pid: command for pid in sorted(found) if (command := command_of(pid))}
+        """Return the processes of jobs by id: descendants of the daemons, past ones included."""
+        result = set(children(self.supervisor.pid)) - self.daemons
+        for pid in (*result, *(slurmd for node in self.nodes for slurmd in children(node))):
+            result |= set(descendants(pid))
+        return {pid: command for pid in sorted(result) if (command := command_of(pid))}
 
     def cancel_everything(self) -> None:
         self.run("scancel", "--user=root")
@@ -145,9 +145,9 @@ class Cluster:
     ) -> Running:
         """Start a command on a host, with nothing in its environment but what is said here."""
         target = self.files.pid(host).read_text() if host != LOGIN else str(self.supervisor.pid)
-        place = ["--target", target, f"--wdns={cwd or self.files.shared}"]
+        options = ["--target", target, f"--wdns={cwd or self.files.shared}"]
         process = subprocess.Popen(
-            [*DEFAULT_SIGNALS, *DIE_WITH_US, *ENTER, *place, "--", *map(str, command)],
+            [*DEFAULT_SIGNALS, *DIE_WITH_US, *ENTER, *options, "--", *map(str, command)],
             env=self.environment | (env or {}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -206,7 +206,7 @@ class Cluster:
         )
 
     def output(self, number: int, end: str = "out") -> str:
-        """What a job has written so far."""
+        """Return the output that a job has written so far."""
         path = self.files.shared / f"{number}.{end}"
         return path.read_text() if path.exists() else ""
 

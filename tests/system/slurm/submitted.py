@@ -43,13 +43,13 @@ class Submitted:
         output: str = "build",
     ) -> subprocess.CompletedProcess[str]:
         program = [sys.executable, "-P", "-m", "sifwright", "--project", str(self.toy.folder)]
-        place = f"--output={self.toy.folder / output}"
+        options = f"--output={self.toy.folder / output}"
         return self.slurm.run(
-            *program, *words, place, env=self.environment | (env or {}), timeout=240, check=check
+            *program, *words, options, env=self.environment | (env or {}), timeout=240, check=check
         )
 
     def status(self) -> dict[str, dict[str, str]]:
-        """The state of each job, by its last step and image."""
+        """Return the state of each job, by its last step and image."""
         return {f"{job['images'][0]} {job['steps'][-1]}": job for job in self.jobs()}
 
     def jobs(self, output: str = "build") -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ class Submitted:
 
     @property
     def results(self) -> dict[str, int]:
-        """The results in the step cache, with the times when they were made."""
+        """Return the results in the step cache, with the times when they were made."""
         entries = (self.toy.folder / "cache").glob("steps-1/entries/*/layer.sqfs")
         return {str(path): path.stat().st_mtime_ns for path in entries}
 
@@ -78,19 +78,19 @@ class Submitted:
         return sorted((self.toy.folder / "build" / "jobs").iterdir())
 
     def read(self, engine: str, image: str, file: str) -> str:
-        """A file in a built image, SITE/IMAGE."""
+        """Return a file in a built image, SITE/IMAGE."""
         sif = self.toy.folder / "build" / image / "image.sif"
         done = run([engine, "--quiet", "exec", "--containall", "--no-home", sif, "cat", file])
         return done.stdout or done.stderr
 
 
 def make_project(cluster: Cluster, engine: str, name: str, *programs: str) -> Submitted:
-    """A project on the shared folder, on a base with these programs that is there as well."""
+    """Make a project in the shared folder, on a base with these programs, which is there too."""
     folder = cluster.files.shared / name
     folder.mkdir()
     base = folder / "tiny.sif"
-    made = run([engine, "build", base, make_root(folder / "root", *programs)])
-    assert made.returncode == 0, made.stderr
+    done = run([engine, "build", base, make_root(folder / "root", *programs)])
+    assert done.returncode == 0, done.stderr
     environment = {
         "SIFWRIGHT_CACHE": str(folder / "cache"),
         "https_proxy": f"http://someone:{SECRET}@proxy.invalid:1",
@@ -99,7 +99,7 @@ def make_project(cluster: Cluster, engine: str, name: str, *programs: str) -> Su
 
 
 def pauses(cluster: Cluster) -> int:
-    """How many steps pause now."""
+    """Return the number of steps that pause now."""
     return [command.strip() for command in cluster.job_processes().values()].count(PAUSE)
 
 

@@ -1,9 +1,9 @@
-"""Starts the hosts and daemons of one cluster, waits for the end of its input, ends all of them.
+"""The hosts and daemons of one cluster: started, and ended at the end of the input.
 
     unshare --net --mount --uts -- python -m tests.system.slurm.supervisor FOLDER
 
-It is the login host. Every process of the cluster, jobs included, descends from it, as it is the
-one that orphans go to: when it ends nothing of the cluster is left, however the tests ended.
+It is the login host. Every process of the cluster, jobs included, descends from it, as it adopts
+orphans. So after its end no process of the cluster is left, however the tests ended.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 READY = "ready"
 
-# Runs in the namespaces of a node. Its /tmp and /dev/shm are its own, but for the folders that a
-# real cluster shares; its interfaces come from outside once it has said that it is there.
+# Runs in the namespaces of a node. Its /tmp and /dev/shm are its own, except the folders that a
+# real cluster shares. Its interfaces come from outside after its first word.
 NODE = """
 set -e
 hostname "$node"
@@ -56,8 +56,8 @@ mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 echo
 read -r _
 ulimit -c 0
-# As systemd does with a daemon that crashes: the slurmd of Debian 12 (22.05) sometimes dies of
-# "free(): unaligned chunk detected" when it starts many steps at once. Running steps go on.
+# Restarts a daemon that crashes, as systemd does. The slurmd of Debian 12 (22.05) sometimes dies
+# when it starts many steps at once: "free(): unaligned chunk detected". Running steps go on.
 until "$@" >&2 || test "$?" -lt 128; do
   echo "slurmd crashed, starting it again" >&2
 done
@@ -89,7 +89,7 @@ def start(
 
 
 def become_login_host(files: Files) -> None:
-    """A bridge for each network; the login host has an address on all of them."""
+    """Make a bridge for each network; the login host has an address on all of them."""
     system(f"hostname {LOGIN}")
     system("ip link set lo up")
     system(f"mount --bind {files.hosts} /etc/hosts")
@@ -158,14 +158,14 @@ def children() -> list[int]:
 
 
 def reap() -> None:
-    """Orphans that ended would else look as if they ran."""
+    """Collect ended orphans, which would else look as if they ran."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
 def end_everything() -> None:
-    """End the children; theirs become ours, until there are none."""
+    """End the children, whose children become ours, until there are none."""
     with contextlib.suppress(ChildProcessError):
         while True:
             for pid in children():

@@ -35,7 +35,7 @@ TORCH = f"/{PACKAGES}/torch/__init__.py"
 
 
 def _foreign(image: Path, engine: str, folder: Path) -> Layout:
-    """The system in our image without what makes it ours."""
+    """Copy the system of our image, without our own files."""
     left_out = [f"--exclude={PACKAGES}/{name}" for name in UNUSED]
     left_out += [f"--exclude={name}" for name in OURS]
     inside = [engine, "exec", "--containall", "--no-home", str(image), "tar", "-C", "/", "-c"]
@@ -46,7 +46,7 @@ def _foreign(image: Path, engine: str, folder: Path) -> Layout:
 
 @pytest.fixture(scope="module")
 def source(image: Path, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The image by its digest, in Debian's registry."""
+    """Return the image by its digest, in Debian's registry."""
     if missing := absent(("skopeo", "docker-registry")):
         refuse(f"not installed: {', '.join(missing)} (tools/install-test-programs)")
     folder = tmp_path_factory.mktemp("foreign")
@@ -59,12 +59,12 @@ def source(image: Path, engine: str, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="module")
 def sif(source: str, cluster_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make sif SITE=nodes IMAGE=base-image SET=base-image.from=…` makes."""
+    """Build the SIF of `make sif SITE=nodes IMAGE=base-image SET=base-image.from=…`."""
     folder = tmp_path_factory.mktemp("build")
     address = source.split("/")[2]
     (folder / "mirrors.yaml").write_text(f"oci:\n  {address}: http://{address}\n")
     places = {"SIFWRIGHT_CACHE": "steps", "APPTAINER_CACHEDIR": "layers"}
-    env = {name: str(folder / place) for name, place in places.items()}
+    env = {name: str(folder / path) for name, path in places.items()}
     env["SIFWRIGHT_MIRRORS"] = str(folder / "mirrors.yaml")
     words = ["--project", cluster_project, "build", "nodes", "base-image"]
     words += ["--output", cluster_project / "build"]
@@ -77,16 +77,16 @@ def test_it_is_used_as_it_is(sif: Path, source: str) -> None:
     plan = json.loads((sif.parent / "record.json").read_text())["plan"]
     base, *others = plan["steps"]
     assert [step["layer"] for step in others] == ["run-scripts"]
-    found = base["options"]
-    assert found["program"]["value"] == "/opt/venv/bin/python"
-    assert found["torch"]["origin"] == f"inspected {source}"
+    result = base["options"]
+    assert result["program"]["value"] == "/opt/venv/bin/python"
+    assert result["torch"]["origin"] == f"inspected {source}"
 
 
 def _job(cluster_project: Path, sif: Path, *words: object) -> str:
-    """What `sifwright jobscript` writes for two nodes with two ranks each."""
-    what = ["jobscript", "--site", "nodes", "--image", "base-image", "--nodes", 2]
-    what += ["--tasks-per-node", 2, "--time", "00:10:00", "--sif", sif]
-    done = sifwright("--project", cluster_project, *what, *words)
+    """Write the script of `sifwright jobscript` for two nodes with two ranks each."""
+    message = ["jobscript", "--site", "nodes", "--image", "base-image", "--nodes", 2]
+    message += ["--tasks-per-node", 2, "--time", "00:10:00", "--sif", sif]
+    done = sifwright("--project", cluster_project, *message, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -95,22 +95,22 @@ def _job(cluster_project: Path, sif: Path, *words: object) -> str:
 def test_its_job_script_trains_on_two_nodes(
     slurm: Cluster, cluster_project: Path, sif: Path, launcher: str
 ) -> None:
-    """Through every rank's cache, which is not in its home directory."""
-    place = slurm.files.shared / launcher
-    home = place / "home"
+    """Train through every rank's cache, which is not in its home directory."""
+    folder = slurm.files.shared / launcher
+    home = folder / "home"
     home.mkdir(parents=True)
-    start = place / "start"
+    start = folder / "start"
     words = ["--launcher", launcher, "--", slurm.programs / "fit.py", start]
     number = slurm.submit(
         _job(cluster_project, sif, *words),
-        cwd=place,
+        cwd=folder,
         env={"HOME": str(home), "APPTAINER_HOME": str(home)},
     )
     job = slurm.wait(number, PATIENCE)
     assert job.state == "COMPLETED", job.errors
     assert not re.search(r"(?m)^(INFO|WARNING)", job.errors), job.errors
     assert job.output.splitlines() == [f"2.00 x + 1.00 on 4 ranks with {TORCH}"] * 4
-    kept = place / ".cache" / "torch" / "hub" / "checkpoints"
+    kept = folder / ".cache" / "torch" / "hub" / "checkpoints"
     assert sorted(path.name for path in kept.iterdir()) == [f"start-{rank}.pt" for rank in range(4)]
     # Apptainer makes a folder of its own, and leaves it empty.
     assert [path for path in home.rglob("*") if not path.is_dir()] == []

@@ -20,10 +20,10 @@ pytestmark = pytest.mark.image
 
 @pytest.fixture(scope="module")
 def started(cluster: Cluster, container: list[str]) -> Iterator[dict[str, Started]]:
-    """All of them side by side, as some only wait.
+    """Start all of them side by side, as some only wait.
 
-    Their containers start one launch after the other, each as soon as the machine has started
-    one more: forty at once took 6 seconds on two slow cores.
+    Their containers start one launch after the other, each as soon as the one before has started.
+    Forty at once took 6 seconds on two slow cores.
     """
     prepare(cluster)
     launches: dict[str, Started] = {}
@@ -42,6 +42,6 @@ def test_every_rank_names_the_cause(started: dict[str, Started], name: str) -> N
     for rank, outcome in outcomes.items():
         assert outcome.status not in (None, 0), f"rank {rank}: {outcome}"
         assert outcome.printed == "", "it ran the training"
-        found = any(re.search(one, outcome.said) for one in LAUNCHES[name].expected)
-        assert found, f"rank {rank}: {outcome}"
+        is_named = any(re.search(pattern, outcome.said) for pattern in LAUNCHES[name].expected)
+        assert is_named, f"rank {rank}: {outcome}"
         assert "Traceback" not in outcome.said

@@ -60,7 +60,7 @@ def test_a_daemon_that_crashes_is_started_again(slurm: Cluster) -> None:
 
 
 def test_nothing_is_left_after_the_tests_were_killed() -> None:
-    """By SIGKILL, with a job running: nobody had a chance to clean up."""
+    """Kill them by SIGKILL with a job running, so that no program can clean up."""
     tests = subprocess.Popen(
         [sys.executable, "-c", START], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
@@ -75,8 +75,8 @@ def test_nothing_is_left_after_the_tests_were_killed() -> None:
 
 
 def mentioning(text: str) -> dict[int, str]:
-    """Processes with a text in their command or environment."""
-    found = {}
+    """Return processes with a text in their command or environment."""
+    results = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             environment = (folder / "environ").read_bytes()
@@ -84,5 +84,5 @@ def mentioning(text: str) -> dict[int, str]:
             continue
         command = command_of(int(folder.name))
         if text in command or text.encode() in environment:
-            found[int(folder.name)] = command
-    return found
+            results[int(folder.name)] = command
+    return results

@@ -26,7 +26,7 @@ print(json.dumps({name: os.environ.get(name) for name in names} | {"argv": sys.a
 
 @pytest.fixture(scope="module")
 def project(cluster: Cluster) -> Path:
-    """The definitions with a site that is this cluster, and lists its partitions."""
+    """Make the definitions with a site that is this cluster, and lists its partitions."""
     folder = cluster.files.shared / "options"
     for name in ("defs", "runscripts"):
         shutil.copytree(ROOT / name, folder / name)
@@ -48,22 +48,24 @@ def _venv(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def venv(project: Path) -> Path:
-    made = _venv(project / "venv")
-    text = f"export VIRTUAL_ENV={made} PATH={made}/bin:$PATH\n"
-    (made / "bin" / "activate").write_text(text)
-    return made
+    environment = _venv(project / "venv")
+    text = f"export VIRTUAL_ENV={environment} PATH={environment}/bin:$PATH\n"
+    (environment / "bin" / "activate").write_text(text)
+    return environment
 
 
 @pytest.fixture(scope="module")
 def conda(project: Path) -> Path:
-    """The layout that `conda create -p` makes; it has no bin/activate."""
-    made = _venv(project / "my_env")
+    """Make the layout of `conda create -p`, which has no bin/activate."""
+    environment = _venv(project / "my_env")
     for name in ("conda-meta", "etc/conda/activate.d"):
-        (made / name).mkdir(parents=True)
-    (made / "conda-meta/state").write_text('{"version": 1, "env_vars": {"SITE_VAR": "it\'s"}}')
+        (environment / name).mkdir(parents=True)
+    (environment / "conda-meta/state").write_text(
+        '{"version": 1, "env_vars": {"SITE_VAR": "it\'s"}}'
+    )
     script = 'export ACTIVATED="$CONDA_PREFIX $UNSET"\n'
-    (made / "etc/conda/activate.d/libs.sh").write_text(script)
-    return made
+    (environment / "etc/conda/activate.d/libs.sh").write_text(script)
+    return environment
 
 
 def _submit(slurm: Cluster, project: Path, *words: object, env: dict[str, str]) -> Job:
@@ -105,7 +107,7 @@ def test_slurm_takes_every_option_of_the_queue(slurm: Cluster, project: Path, ve
 
 
 def test_slurm_refuses_what_is_asked_for_anyway(slurm: Cluster, project: Path, venv: Path) -> None:
-    """sifwright refuses a partition that its list lacks; asked for anyway, Slurm decides."""
+    """Let Slurm refuse a partition that a user asks for against sifwright's list."""
     command = ["--project", project, "jobscript", "--site", "nodes", "--nodes", 1]
     command += ["--environment", venv, "--output", project / "any.sh"]
     refused = sifwright(*command, "--partition", "shrt", "--", "x.py")
@@ -119,7 +121,7 @@ def test_slurm_refuses_what_is_asked_for_anyway(slurm: Cluster, project: Path, v
 
 
 def test_a_conda_environment_on_two_nodes(slurm: Cluster, project: Path, conda: Path) -> None:
-    """From a shell with another environment, of which nothing may be left."""
+    """Start from a shell with another environment, of which nothing may be left."""
     words = ("--environment", conda, "--job-output", "conda-%j.out", "--", "show.py")
     env = {"CONDA_PREFIX": "/other", "VIRTUAL_ENV": "/stale", "ACTIVATED": "other"}
     job = _submit(slurm, project, *words, env=env)
@@ -133,7 +135,7 @@ def test_a_conda_environment_on_two_nodes(slurm: Cluster, project: Path, conda: 
 
 
 def test_a_folder_that_slurm_would_not_make(slurm: Cluster, project: Path, venv: Path) -> None:
-    """Why jobscript refuses such a file: the job fails, and nothing says why."""
+    """Prove jobscript's refusal of such a file: the job fails without a reason."""
     command = ["--project", project, "jobscript", "--site", "nodes", "--nodes", 1]
     command += ["--environment", venv, "--output", project / "lost.sh"]
     command += ["--job-output", "nowhere/x.out"]

@@ -22,7 +22,7 @@ ODD = ("a  b", "it's\n#SBATCH --nodes=9", "%j", "$(touch x)")
 
 
 def _script(slurm: Cluster, *arguments: str, **asked: object) -> str:
-    """For these nodes, in an environment that is the machine's Python."""
+    """Render a script for these nodes, in an environment that is the machine's Python."""
     generic = load.load_catalog(ROOT / "defs", ROOT).sites["slurm-generic"]
     job = replace(generic.job, gpu_directive="", resv_ports=bool(asked.pop("ports", False)))
     site = replace(generic, vendor="cpu", node=ComputeNode(cpus=2), modules=Modules(), job=job)
@@ -46,7 +46,7 @@ def test_sbatch_and_srun_take_it(slurm: Cluster, asked: dict[str, object]) -> No
 
 
 def test_a_failing_rank_fails_the_job(slurm: Cluster) -> None:
-    """With the highest status of all ranks, which is 143 of those that were ended with it."""
+    """Return the highest status of all ranks, which is 143 of the ranks ended with it."""
     job = slurm.sbatch(_script(slurm, "-c", "raise SystemExit(42)"))
     assert (job.state, job.exit_code) in {("FAILED", "42:0"), ("FAILED", "143:0")}
     assert "Exited with exit code 42" in job.errors

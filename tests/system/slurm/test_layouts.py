@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.image
 
 
-# What srun is told, and which ranks it puts on the first, second and third node.
+# Options of srun, and the ranks that it puts on the first, second and third node.
 LAYOUTS = {
     "--nodes=2 --ntasks=4": [[0, 1, 2], [3]],
     "--nodes=3 --ntasks=7": [[0, 1, 2, 3, 4], [5], [6]],
@@ -31,7 +31,7 @@ LAYOUTS = {
 
 
 def reports(output: str) -> list[dict[str, Any]]:
-    return sorted(map(json.loads, output.splitlines()), key=lambda one: int(one["RANK"]))
+    return sorted(map(json.loads, output.splitlines()), key=lambda report: int(report["RANK"]))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -39,17 +39,19 @@ def test_variables_of_every_rank(slurm: Cluster, container: list[str], layout: s
     command = [*container, "conda-python-distributed", "report.py"]
     done = slurm.srun(*layout.split(), *command, cwd=slurm.programs)
     assert (done.returncode, done.stderr) == (0, "")
-    found = reports(done.stdout)
+    reported = reports(done.stdout)
     used = [ranks for ranks in LAYOUTS[layout] if ranks]
     size = sum(map(len, used))
-    assert [int(one["RANK"]) for one in found] == list(range(size))
-    assert {one["WORLD_SIZE"] for one in found} == {str(size)}
+    assert [int(report["RANK"]) for report in reported] == list(range(size))
+    assert {report["WORLD_SIZE"] for report in reported} == {str(size)}
     for group, ranks in enumerate(used):
-        here = [found[rank] for rank in ranks]
-        assert {one["host"] for one in here} == {NODES[LAYOUTS[layout].index(ranks)]}
-        assert [one["LOCAL_RANK"] for one in here] == [str(local) for local in range(len(ranks))]
-        assert {one["LOCAL_WORLD_SIZE"] for one in here} == {str(len(ranks))}
-        assert {one["GROUP_RANK"] for one in here} == {str(group)}
+        here = [reported[rank] for rank in ranks]
+        assert {report["host"] for report in here} == {NODES[LAYOUTS[layout].index(ranks)]}
+        assert [report["LOCAL_RANK"] for report in here] == [
+            str(local) for local in range(len(ranks))
+        ]
+        assert {report["LOCAL_WORLD_SIZE"] for report in here} == {str(len(ranks))}
+        assert {report["GROUP_RANK"] for report in here} == {str(group)}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -57,34 +59,34 @@ def test_all_ranks_meet_on_the_host_of_rank_0(
     slurm: Cluster, container: list[str], layout: str
 ) -> None:
     command = [*container, "conda-python-distributed", "report.py"]
-    found = reports(slurm.srun(*layout.split(), *command, cwd=slurm.programs).stdout)
-    assert len({(one["MASTER_ADDR"], one["MASTER_PORT"]) for one in found}) == 1
-    several = len({one["host"] for one in found}) > 1
-    assert not several or found[0]["MASTER_ADDR"] == found[0]["host"]
-    assert 1024 < int(found[0]["MASTER_PORT"]) < 65536
+    reported = reports(slurm.srun(*layout.split(), *command, cwd=slurm.programs).stdout)
+    assert len({(report["MASTER_ADDR"], report["MASTER_PORT"]) for report in reported}) == 1
+    several = len({report["host"] for report in reported}) > 1
+    assert not several or reported[0]["MASTER_ADDR"] == reported[0]["host"]
+    assert 1024 < int(reported[0]["MASTER_PORT"]) < 65536
 
 
 def test_threads_are_the_cpus_asked_for(slurm: Cluster, container: list[str]) -> None:
-    """Nothing binds here, so no rank may use more CPUs than this machine has."""
+    """Use at most this machine's CPUs in each rank, as nothing binds here."""
     cpus = len(os.sched_getaffinity(0))
     for asked in (1, cpus, cpus + 1):
         layout = ["--nodes=2", "--ntasks-per-node=1", f"--cpus-per-task={asked}"]
         command = [*container, "conda-python-distributed", "report.py"]
         done = slurm.srun(*layout, *command, cwd=slurm.programs)
-        threads = [one["OMP_NUM_THREADS"] for one in reports(done.stdout)]
+        threads = [report["OMP_NUM_THREADS"] for report in reports(done.stdout)]
         assert threads == [str(min(asked, cpus))] * 2, done.stderr
 
 
 def test_batch_script_is_one_process(slurm: Cluster, container: list[str]) -> None:
-    """It has SLURM_NTASKS=4, and would wait for three others that nobody starts."""
+    """Ignore SLURM_NTASKS=4, or it would wait for three ranks that never start."""
     words = " ".join([*container, "conda-python-distributed", f"{slurm.programs}/report.py"])
     job = slurm.sbatch(f"cd {slurm.programs} && {words}", "--nodes=2", "--ntasks=4")
     assert (job.state, job.exit_code) == ("COMPLETED", "0:0"), job.errors
-    assert [one["WORLD_SIZE"] for one in reports(job.output)] == ["1"]
+    assert [report["WORLD_SIZE"] for report in reports(job.output)] == ["1"]
 
 
 def test_launch_that_lost_its_environment(slurm: Cluster, container: list[str]) -> None:
-    """Every rank would train alone, and say nothing."""
+    """Refuse the launch: every rank would train alone, without a message."""
     # An image's settings of Open MPI are no variables of a launch.
     without = ["--cleanenv", "--env", "OMPI_MCA_pmix_base_async_modex=1"]
     clean = [*container[:2], *without, *container[2:], "conda-python-distributed", "report.py"]

@@ -38,9 +38,9 @@ TRAIN = "conda-python-distributed examples/train_digits.py --epochs 5 --min-accu
 
 @pytest.fixture(scope="module")
 def installed(cluster: Cluster, image: Path) -> EasyBuild:
-    """The image of site local, installed from what `sifwright easyconfig` writes."""
-    made = sifwright("easyconfig", "local", "pytorch")
-    assert made.returncode == 0, made.stdout + made.stderr
+    """Install the image of site local from the output of `sifwright easyconfig`."""
+    done = sifwright("easyconfig", "local", "pytorch")
+    assert done.returncode == 0, done.stdout + done.stderr
     (config,) = (image.parent / "easybuild").glob("PyTorch-*.eb")
     eb = EasyBuild(prefix=cluster.files.shared / "easybuild")
     root = eb.install(config)
@@ -53,7 +53,7 @@ def installed(cluster: Cluster, image: Path) -> EasyBuild:
 
 
 def loaded(eb: EasyBuild, script: str) -> list[str]:
-    """A shell of the site, in which somebody loads the module."""
+    """Return the words of a shell of the site that loads the module."""
     words = ["source /usr/share/lmod/lmod/init/bash", f"module use '{eb.modules}'"]
     return ["bash", "-c", "; ".join([*words, "module load PyTorch", script])]
 
@@ -68,7 +68,7 @@ def test_a_module_trains_on_two_nodes(slurm: Cluster, installed: EasyBuild) -> N
 
 
 def test_a_batch_job_loads_it_itself(slurm: Cluster, installed: EasyBuild) -> None:
-    """Without anything of the shell that submits it, as the job scripts of `jobscript`."""
+    """Load it without the submitting shell, as the job scripts of `jobscript` do."""
     code = "import os, torch; print(os.environ['RANK'], torch.__version__)"
     step = f'srun --export=ALL singularity exec $SIF conda-python-distributed -c "{code}"'
     words = loaded(installed, step)[-1]
@@ -80,7 +80,7 @@ def test_a_batch_job_loads_it_itself(slurm: Cluster, installed: EasyBuild) -> No
 
 @pytest.fixture(scope="module")
 def project(cluster: Cluster) -> Path:
-    """The definitions with a site that is this cluster; without an image of its own."""
+    """Make the definitions with a site that is this cluster; without an image of its own."""
     folder = cluster.files.shared / "modules"
     for name in ("defs", "runscripts"):
         shutil.copytree(ROOT / name, folder / name)
@@ -104,7 +104,7 @@ def _script(project: Path, *words: object) -> str:
 def test_a_job_script_takes_the_image_and_packages_of_a_module(
     slurm: Cluster, installed: EasyBuild, project: Path, export: str
 ) -> None:
-    """From a shell that has loaded nothing."""
+    """Submit from a shell that has loaded nothing."""
     wheel = make_wheel(project / "wheels")
     install = f"pytorch-pip install --no-index --force-reinstall '{wheel}'"
     done = slurm.run(*loaded(installed, install), check=False, timeout=PATIENCE)
@@ -124,7 +124,7 @@ def test_a_job_script_takes_the_image_and_packages_of_a_module(
 def test_a_loaded_module_survives_the_purge_of_the_site(
     slurm: Cluster, installed: EasyBuild, project: Path
 ) -> None:
-    """The job inherits SIF, and `module purge` would take it away with the binds."""
+    """Keep SIF, which the job inherits; `module purge` would remove it and the binds."""
     (project / "job.sh").write_text(_script(project))
     words = f"sbatch --parsable --output={project}/%j.out {project}/job.sh"
     done = slurm.run(*loaded(installed, words), cwd=project, timeout=PATIENCE)
@@ -139,7 +139,7 @@ def test_a_loaded_module_survives_the_purge_of_the_site(
 def test_packages_are_not_packed_while_a_job_may_use_them(
     slurm: Cluster, installed: EasyBuild
 ) -> None:
-    """Processes on another node are not to be seen from here, the job is."""
+    """Look for the job, as processes on another node cannot be seen from here."""
     (software,) = installed.prefix.glob("software/PyTorch/*/user-software")
     (software / "package").touch()
     number = slurm.submit("sleep 600", "--nodes=1", "--job-name=training")

@@ -31,7 +31,7 @@ def sums(output: str) -> list[int]:
 
 @pytest.fixture
 def remote_shell(slurm: Cluster) -> Path:
-    """Stands in for ssh, which nobody runs here: the same arguments, into a node's namespaces."""
+    """Stand in for ssh, which does not run here: the same arguments, into a node's namespaces."""
     path = slurm.files.shared / "remote-shell"
     path.write_text(f"""#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift; done
@@ -91,7 +91,7 @@ def two_hosts(mpiexec: tuple[str, ...], remote_shell: Path) -> list[str]:
 def test_two_hosts_without_a_scheduler(
     slurm: Cluster, container: list[str], remote_shell: Path, mpiexec: tuple[str, ...]
 ) -> None:
-    """The master is found, or asked for by name; and with it, the ranks meet."""
+    """Find the master, or take the given one; then the ranks meet."""
     words = [*two_hosts(mpiexec, remote_shell), *container, "conda-python-distributed"]
     words += [str(slurm.programs / "add_up.py"), "3"]
     done = slurm.run(*words, env={"SIFWRIGHT_START_TIMEOUT": START_TIMEOUT}, check=False)

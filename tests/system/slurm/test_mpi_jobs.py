@@ -1,6 +1,6 @@
 """Job scripts for programs of MPI: the right pairs of launcher and MPI train, others are refused.
 
-The images have the real MPICH, Open MPI, mpi4py and Horovod; Slurm has both of its plugins, and the
+The images have the real MPICH, Open MPI, mpi4py and Horovod. Slurm has both of its plugins, and the
 host has its own mpirun and mpiexec.
 """
 
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.image, pytest.mark.all, pytest.mark.usefixtures("mpi")
 PATIENCE = 240.0  # seconds
 # That of a rank, or the highest of all: srun ends the others with the first.
 ENDS = {"78:0", "143:0"}
-# The image's MPI, the launcher, and what srun is told.
+# The image's MPI, the launcher, and the option of srun.
 RIGHT = {
     "mpich-srun": ("mpich", "srun", "--mpi=pmi2"),
     "mpich-hydra": ("mpich", "mpiexec", ""),
@@ -54,16 +54,16 @@ SUMS = [f"rank {rank} of 4 on nid00{1 + rank // 2}: 10" for rank in range(4)]
 
 @dataclass(frozen=True)
 class Jobs:
-    """Writes job scripts for two nodes with two ranks each, and runs them."""
+    """Job scripts for two nodes with two ranks each, and their runs."""
 
     slurm: Cluster
     project: Path
     path: str
 
     def ask(self, sif: Path, *words: object) -> subprocess.CompletedProcess[str]:
-        what = ["jobscript", "--site", "nodes", "--nodes", 2, "--tasks-per-node", 2]
-        what += ["--time", "00:02:00", "--sif", sif]
-        return sifwright("--project", self.project, *what, *words)
+        message = ["jobscript", "--site", "nodes", "--nodes", 2, "--tasks-per-node", 2]
+        message += ["--time", "00:02:00", "--sif", sif]
+        return sifwright("--project", self.project, *message, *words)
 
     def written(self, sif: Path, *words: object) -> str:
         done = self.ask(sif, *words)
@@ -79,10 +79,10 @@ class Jobs:
 
 @pytest.fixture(scope="module")
 def launchers(cluster: Cluster, cluster_project: Path) -> str:
-    """A PATH with the host's own mpirun and mpiexec, by those names."""
+    """Make a PATH with the host's own mpirun and mpiexec, by those names."""
     folder = cluster_project / "launchers"
     folder.mkdir()
-    # Root, as whom the tests run, has to insist.
+    # The tests run as root, which mpirun refuses by default.
     root = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
     for name, program in (("mpirun", f"{root}mpirun.openmpi"), ("mpiexec", "mpiexec.hydra")):
         (folder / name).write_text(f'#!/bin/sh\nexec env {program} "$@"\n')
@@ -111,7 +111,9 @@ def test_the_ranks_add_up_on_two_nodes(jobs: Jobs, sifs: dict[str, Path], name: 
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_shares_no_pmi_is_refused(jobs: Jobs, sifs: dict[str, Path], name: str) -> None:
+def test_an_mpi_without_a_common_pmi_is_refused(
+    jobs: Jobs, sifs: dict[str, Path], name: str
+) -> None:
     mpi, launcher, words, says = WRONG[name]
     done = jobs.ask(sifs[mpi], "--launcher", launcher, *words, "--", "train.py")
     assert (done.returncode, done.stdout) == (2, "")
@@ -124,7 +126,7 @@ def test_what_shares_no_pmi_is_refused(jobs: Jobs, sifs: dict[str, Path], name: 
 def test_ranks_that_would_train_alone_end_with_the_reason(
     jobs: Jobs, sifs: dict[str, Path], name: str
 ) -> None:
-    """At least the first of them: with it the launcher ends those that have not written it."""
+    """Print it by the first rank at least; then the launcher ends the others."""
     mpi, library, words = ALONE[name]
     program = jobs.slurm.programs / "mpi_sum.py"
     job = jobs.run(jobs.written(sifs[mpi], *words, "--", program, library))
@@ -145,7 +147,7 @@ def test_a_program_without_mpi_is_left_alone(jobs: Jobs, sifs: dict[str, Path]) 
 
 
 def trains(jobs: Jobs, sif: Path, launcher: str) -> None:
-    """Horovod's example learns: the losses fall, and the accuracy is good."""
+    """Check that Horovod's example learns: the losses fall, and the accuracy is good."""
     folder = jobs.project / "examples"
     shutil.copytree(ROOT / "examples", folder, dirs_exist_ok=True)
     asked = ["--epochs", "5", "--min-accuracy", "0.9"]
@@ -167,5 +169,5 @@ def test_horovod_trains_over_mpich(jobs: Jobs, sifs: dict[str, Path], launcher: 
 @pytest.mark.build
 @pytest.mark.parametrize("launcher", ["srun", "mpirun"])
 def test_horovod_trains_over_open_mpi(jobs: Jobs, image: Path, launcher: str) -> None:
-    """Slow as Horovod is compiled once more."""
+    """Compile Horovod once more, which makes this test slow."""
     trains(jobs, stacks.open_mpi_with_horovod(image), launcher)

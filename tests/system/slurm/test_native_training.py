@@ -51,7 +51,7 @@ class Native:
 
 
 def write_project(folder: Path) -> None:
-    """The real layers, and site slurm-generic as the nodes are: no GPUs, no modules."""
+    """Copy the real layers, with site slurm-generic as the nodes are: no GPUs, no modules."""
     for name in ("defs", "runscripts", "examples"):
         shutil.copytree(ROOT / name, folder / name)
     site = yaml.safe_load((ROOT / "defs/sites/slurm-generic.yaml").read_text())
@@ -75,8 +75,8 @@ def install(cluster: Cluster, project: Path, image: str) -> Path:
     os.chown(home, NOBODY, NOBODY)
     words = ["install", "nodes", image, "--prefix", home / "prefix", "--set", "mpi4py.optimize=0"]
     program = [*AS_ORDINARY_USER, sys.executable, "-m", "sifwright"]
-    # A PATH of this user. A Python below /root is found by some programs only: stat(2) heeds the
-    # right to read everything, and access(2) does not.
+    # A PATH of this user. Only some programs find a Python below /root: stat(2) heeds the right to
+    # read everything, and access(2) does not.
     env = os.environ | {"HOME": str(home), "PATH": cluster.environment["PATH"]}
     done = run([*program, "--project", project, *words], env=env, cwd=home, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -85,7 +85,7 @@ def install(cluster: Cluster, project: Path, image: str) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(cluster: Cluster) -> tuple[Path, Path]:
-    """The project and the prefix, in the cluster's shared folder."""
+    """Return the project and the prefix, in the cluster's shared folder."""
     folder = cluster.files.shared / "native"
     write_project(folder / "project")
     return folder / "project", install(cluster, folder / "project", "mpich")
@@ -98,7 +98,7 @@ def native(slurm: Cluster, installed: tuple[Path, Path]) -> Native:
 
 @pytest.mark.image
 def test_digits_in_the_image_and_in_the_installation(native: Native, image: Path) -> None:
-    """One option is different, and every rank computes the same."""
+    """Compute the same on every rank, with one option different."""
     outputs = []
     for option in (("--sif", image), native.installed):
         job = native.job(option, "train_digits.py", "--epochs", 5)
@@ -110,7 +110,7 @@ def test_digits_in_the_image_and_in_the_installation(native: Native, image: Path
 
 @pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
 def test_digits_by_another_launcher(native: Native, launcher: str) -> None:
-    """By mpirun of the installation, and by --nproc-per-node."""
+    """Start by mpirun of the installation, and by --nproc-per-node."""
     job = native.job(("--launcher", launcher, *native.installed), "train_digits.py", "--epochs", 5)
     assert job.state == "COMPLETED", job.errors
     assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", job.output), job.output
@@ -118,7 +118,7 @@ def test_digits_by_another_launcher(native: Native, launcher: str) -> None:
 
 @pytest.mark.slow
 def test_digits_with_horovod(native: Native, cluster: Cluster) -> None:
-    """Compiled for the host, on two nodes; its test compares the boxes of --check-build."""
+    """Train on two nodes with Horovod compiled for the host; its test compares --check-build."""
     prefix = install(cluster, native.project, "horovod")
     for launcher in ("srun", "mpirun"):
         where = ("--launcher", launcher, "--environment", prefix / "current")
@@ -129,7 +129,7 @@ def test_digits_with_horovod(native: Native, cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("launcher", ["srun", "mpirun"])
 def test_the_ranks_of_mpi_add_up(native: Native, launcher: str) -> None:
-    """By either, without an option that says which MPI it is."""
+    """Start by either, without an option that names the MPI."""
     where = ("--launcher", launcher, *native.installed)
     job = native.job(where, native.slurm.programs / "mpi_sum.py", "mpi4py")
     assert (job.state, sorted(job.output.splitlines())) == ("COMPLETED", SUMS), job.errors

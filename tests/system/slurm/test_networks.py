@@ -20,7 +20,7 @@ PAIR = ("--nodelist=nid001,nid002", "--ntasks-per-node=1")
 
 
 def received(slurm: Cluster, node: str) -> dict[str, int]:
-    """Bytes by interface."""
+    """Return the received bytes by interface."""
     counters = "cd /sys/class/net && grep -H . */statistics/rx_bytes"
     # Mounted for the network of that node: /sys shows the one it was mounted in.
     script = f"mount -t sysfs sysfs /sys && {counters}"
@@ -32,7 +32,7 @@ def received(slurm: Cluster, node: str) -> dict[str, int]:
 def test_ranks_started_by_hand_on_two_hosts(
     slurm: Cluster, container: list[str], interface: str
 ) -> None:
-    """The chosen network carries the data."""
+    """Send the data by the chosen network."""
     common = {"WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
     common |= {"MASTER_ADDR": address(1, interface), "MASTER_PORT": "23456"}
     common |= {"GLOO_SOCKET_IFNAME": interface}
@@ -58,7 +58,7 @@ def test_ranks_started_by_hand_on_two_hosts(
 def test_get_master_resolves_on_an_interface(
     slurm: Cluster, container: list[str], interface: str
 ) -> None:
-    """Alike on the master and on another node."""
+    """Resolve the same on the master and on another node."""
     done = slurm.srun(*PAIR, *container, "get-master", "--interface", interface)
     assert done.stdout == f"{address(1, interface)}\n" * 2, done.stderr
 
@@ -73,8 +73,8 @@ def test_interface_that_is_not_there_is_an_error(slurm: Cluster, container: list
 def test_ranks_meet_on_the_interface_asked_for(slurm: Cluster, container: list[str]) -> None:
     words = [*PAIR, *container, "conda-python-distributed", slurm.programs / "report.py"]
     done = slurm.srun(*words, env={"SIFWRIGHT_INTERFACE": "hsn0"})
-    found = re.findall(r'"MASTER_ADDR": "(.*?)"', done.stdout)
-    assert found == [address(1, "hsn0")] * 2, done.stderr
+    matches = re.findall(r'"MASTER_ADDR": "(.*?)"', done.stdout)
+    assert matches == [address(1, "hsn0")] * 2, done.stderr
 
 
 def test_get_master_knows_the_list_of_the_step(slurm: Cluster, container: list[str]) -> None:
@@ -99,5 +99,5 @@ def test_rank_0_is_on_a_later_node(slurm: Cluster, container: list[str], layout:
         done = slurm.srun(*HOSTFILE, *words, env=env)
     else:
         done = slurm.srun(*FIRST, *words, ":", *OTHERS, *words)
-    found = re.findall(r'"MASTER_ADDR": "(.*?)"', done.stdout)
-    assert found == ["nid003"] * (2 if layout == "hostfile" else 3), done.stderr
+    matches = re.findall(r'"MASTER_ADDR": "(.*?)"', done.stdout)
+    assert matches == ["nid003"] * (2 if layout == "hostfile" else 3), done.stderr

@@ -62,7 +62,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
 
 
 def make_project(folder: Path, source: Source) -> Path:
-    """The real definitions, an image of them more, and the pin of this source."""
+    """Copy the real definitions; add an image of them, and the pin of this source."""
     for name in ("defs", "runscripts"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True)
     write(folder / f"defs/images/{NAME}.yaml", {"description": "a test", "layers": list(LAYERS)})
@@ -75,7 +75,7 @@ def make_project(folder: Path, source: Source) -> Path:
 
 @pytest.fixture(scope="module")
 def sif(source: Source, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The image; its build runs the tests of the layers, the patch's among them."""
+    """Build the image; its build runs the tests of the layers, the patch's among them."""
     assert engine
     project = make_project(tmp_path_factory.mktemp("project"), source)
     cache = os.environ.get("CCACHE_DIR") or str(BUILD / "ccache")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.image
 
 
-# Where slurm.conf has MpiParams=ports=…, srun reserves ports of its own accord; and, up to Slurm
-# 25.11 at least, none for `--resv-ports` without a number, which it reads as 0 (slurm_opt.c).
+# If slurm.conf has MpiParams=ports=…, srun reserves ports of its own accord. Up to Slurm 25.11 at
+# least, it reads `--resv-ports` without a number as 0, and reserves none (slurm_opt.c).
 RESERVED, HASHED = "", "--resv-ports"
 PORTS = pytest.mark.parametrize(
     "ports", [RESERVED, pytest.param(HASHED, marks=pytest.mark.all)], ids=["reserved", "hashed"]
@@ -24,9 +24,9 @@ PORTS = pytest.mark.parametrize(
 
 
 def sums(output: str) -> list[tuple[int, int]]:
-    """The sum and the port that each rank printed."""
+    """Return the sum and the port that each rank printed."""
     lines = re.findall(r"^sum (\d+) of \d+ at (\d+)$", output, re.MULTILINE)
-    return [(int(one), int(port)) for one, port in lines]
+    return [(int(line), int(port)) for line, port in lines]
 
 
 def launch(slurm: Cluster, container: list[str], script: str, value: str) -> str:
@@ -69,10 +69,10 @@ def test_steps_of_one_job(
     loop = f"for i in {{0..{steps - 1}}}; do {step} & sleep 0.3; done; wait"
     job = slurm.sbatch(loop, "--nodes=2", f"--ntasks-per-node={steps}")
     assert job.state == "COMPLETED"
-    found = sums(job.output)
-    wanted = sorted([2 * 10**one for one in range(steps)] * 2)
-    assert sorted(total for total, _ in found) == wanted, job.errors
-    assert len({port for _, port in found}) == steps
+    result = sums(job.output)
+    wanted = sorted([2 * 10**number for number in range(steps)] * 2)
+    assert sorted(total for total, _ in result) == wanted, job.errors
+    assert len({port for _, port in result}) == steps
 
 
 @PORTS
@@ -82,8 +82,8 @@ def test_thirty_two_jobs_on_one_node(slurm: Cluster, container: list[str], ports
     slurm.submit(line, "--nodelist=nid001", "--ntasks=2", "--array=1-32", *output)
     assert wait_for(lambda: not slurm.run("squeue", "--noheader").stdout)
     for task in range(1, 33):
-        said = (slurm.files.shared / f"task-{task}.txt").read_text()
-        assert [total for total, _ in sums(said)] == [2 * task] * 2, said
+        message = (slurm.files.shared / f"task-{task}.txt").read_text()
+        assert [total for total, _ in sums(message)] == [2 * task] * 2, message
 
 
 HOLDING = """import os, time
@@ -95,7 +95,7 @@ print("fine")
 
 
 def test_port_of_a_running_job_is_refused(slurm: Cluster, container: list[str]) -> None:
-    """By hand, two jobs can be given the same one. The second hears of it, the first goes on."""
+    """Give two jobs the same port by hand: the second gets the refusal, the first goes on."""
     ready, end = (slurm.files.shared / name for name in ("first", "end"))
     code = HOLDING.format(ready=str(ready), end=str(end))
     step = ["srun", "--quiet", "--nodelist=nid001,nid002", "--ntasks-per-node=1", *container]

@@ -60,7 +60,7 @@ def check(folder: Path, running: Running, last: str, send: Callable[[str], objec
 
 
 def scancel(slurm: Cluster) -> Callable[[str], object]:
-    """What sends a signal to the only step of the only job."""
+    """Return the command that sends a signal to the only step of the only job."""
     job = slurm.run("squeue", "--noheader", "--format=%i").stdout.strip()
     return lambda name: slurm.run("scancel", f"--signal={name}", f"{job}.0")
 
@@ -76,7 +76,7 @@ def test_scancel(slurm: Cluster, container: list[str], folder: Path, last: str) 
 def test_ranks_of_one_task_hear_of_signals_too(
     slurm: Cluster, container: list[str], folder: Path, last: str
 ) -> None:
-    """By torchrun's agent, which ends with a status of its own."""
+    """Pass signals on by torchrun's agent, which ends with a status of its own."""
     agent = ["srun", "--quiet", "--nodelist=nid001", "--ntasks=1", *container]
     running = start(slurm, folder, *agent, "conda-python-distributed", "--nproc-per-node=2")
     with running:
@@ -90,7 +90,7 @@ def test_ranks_of_one_task_hear_of_signals_too(
 
 
 def test_srun_passes_signals_on(slurm: Cluster, container: list[str], folder: Path) -> None:
-    """SIGINT only if asked to; SIGTERM never, which makes it kill the step at once."""
+    """Pass SIGINT on only if asked to; never SIGTERM, which makes srun kill the step at once."""
     words = ["srun", "--quiet", "--disable-status", *STEP, *container, "conda-python-distributed"]
     running = start(slurm, folder, *words)
     check(folder, running, "SIGINT", lambda name: running.process.send_signal(number(name)))
@@ -104,7 +104,7 @@ def number(name: str) -> signal.Signals:
 def test_exec_without_a_scheduler(
     slurm: Cluster, container: list[str], folder: Path, last: str
 ) -> None:
-    """The container's process is all that its user knows. One rank, so it is both of the two."""
+    """Signal the container's process, the only one a user knows; one rank makes it unique."""
     (folder / "1.ready").touch()
     running = start(slurm, folder, *container, "conda-python-distributed", host="nid003")
     for name in ("SIGUSR1", "SIGUSR2", last):
@@ -115,7 +115,7 @@ def test_exec_without_a_scheduler(
 def test_scancel_alone_gives_time_for_a_checkpoint(
     slurm: Cluster, container: list[str], folder: Path
 ) -> None:
-    """SIGTERM, and only after KillWait SIGKILL."""
+    """Send SIGTERM, and SIGKILL only after KillWait."""
     words = ["srun", "--quiet", *STEP, *container, "conda-python-distributed"]
     with start(slurm, folder, *words) as running:
         slurm.run("scancel", "--user=root")

@@ -29,7 +29,7 @@ SHOW = "import os, sys; print(os.uname().nodename, sys.prefix)"
 
 @pytest.fixture
 def disks(slurm: Cluster) -> Iterator[None]:
-    """A disk of its own on every node."""
+    """Mount a disk of its own on every node."""
     for node in NODES:
         slurm.run("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", DISK, host=node)
     yield
@@ -68,7 +68,7 @@ def _job(environment: Path) -> str:
 @pytest.mark.usefixtures("disks")
 def test_every_node_starts_from_its_own_disk(slurm: Cluster, environment: Path) -> None:
     job = slurm.sbatch(_job(environment))
-    # The step of the ranks may wait for the end of the step before, and says so.
+    # The step of the ranks may wait for the end of the step before, with a message.
     errors = [line for line in job.errors.splitlines() if not line.startswith("srun: ")]
     assert (job.state, errors) == ("COMPLETED", [])
     lines = [line.split() for line in job.output.splitlines()]

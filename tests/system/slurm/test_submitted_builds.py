@@ -43,7 +43,7 @@ def project(slurm: Cluster, engine: str, tmp_path: Path) -> Submitted:
 
 
 def two_images(project: Submitted) -> tuple[str, ...]:
-    """Two images that begin alike; return the command that submits them."""
+    """Make two images that begin alike; return the command that submits them."""
     for name in ("first", "second", "third"):
         project.toy.layer(name, f"echo {name} on $HOSTNAME >/{name}\n")
     project.image("a", "first", "second")
@@ -71,7 +71,7 @@ def test_jobs_that_wait_and_are_cancelled(project: Submitted) -> None:
 
 
 def test_jobs_that_are_submitted_by_hand(project: Submitted, engine: str) -> None:
-    """In the partition that the site has for builds."""
+    """Use the partition that the site has for builds."""
     matrix = two_images(project)
     builds = {"where": "login", "why": "it is a test", "source": "this test"}
     project.site(builds={**builds, "directives": {"partition": "short"}})
@@ -88,7 +88,7 @@ def test_jobs_that_are_submitted_by_hand(project: Submitted, engine: str) -> Non
 
 
 def test_a_matrix_of_sites_and_values(project: Submitted, engine: str) -> None:
-    """The steps before the option run once, and each image has a folder of its own."""
+    """Run the steps before the option once; each image gets a folder of its own."""
     project.toy.layer("first", "echo first on $HOSTNAME >/first\n")
     version = {"type": "string", "default": "1", "description": "a version"}
     header = {"options": {"version": version}}
@@ -117,7 +117,7 @@ def test_a_matrix_of_sites_and_values(project: Submitted, engine: str) -> None:
 
 
 def test_a_job_that_one_watches(project: Submitted) -> None:
-    """On a terminal, from the step that runs to the end."""
+    """Watch on a terminal, from the step that runs to the end."""
     project.toy.layer("slow", f"echo is slow; {PAUSE} || true\n")
     project.image("a", "slow")
     project.sifwright("build", "local", "a", *SHORT, "--verbose")
@@ -157,7 +157,7 @@ def test_a_job_that_one_watches(project: Submitted) -> None:
 
 @pytest.mark.parametrize(("name", "hidden"), [("step cache", "cache"), ("project", "defs")])
 def test_a_node_that_does_not_see_a_folder(project: Submitted, name: str, hidden: str) -> None:
-    """The job says so before it runs a step; a node that sees it does the same job."""
+    """End before the first step with a message; a node with the folder does the same job."""
     project.toy.layer("first", "echo first >/first\n")
     project.image("a", "first")
     folder, (blind, seeing, *_) = project.toy.folder / hidden, NODES
@@ -169,8 +169,8 @@ def test_a_node_that_does_not_see_a_folder(project: Submitted, name: str, hidden
         assert refused.returncode == 6, refused.stdout
         (job,) = project.status().values()
         path = folder if hidden == "cache" else project.toy.folder
-        said = f"sifwright: {name} {path}: node {blind} does not see this folder"
-        assert Path(job["log"]).read_text().startswith(said)
+        message = f"sifwright: {name} {path}: node {blind} does not see this folder"
+        assert Path(job["log"]).read_text().startswith(message)
         assert not project.results
         project.sifwright(*words, f"--directive=nodelist={seeing}")
         assert len(project.results) == 2
@@ -182,7 +182,7 @@ def test_a_node_that_does_not_see_a_folder(project: Submitted, name: str, hidden
 def test_a_job_that_the_scheduler_refuses(
     project: Submitted, tmp_path: Path, *, first: bool
 ) -> None:
-    """Its own words in one line, and nothing is left of the jobs before it."""
+    """Print the scheduler's words in one line, and cancel the jobs before it."""
     words = ["--directive=partition=nowhere"] if first else []
     if not first:
         refuse = "*dependency*) echo 'sbatch: error: no more jobs' >&2; exit 1;;"
@@ -194,8 +194,8 @@ def test_a_job_that_the_scheduler_refuses(
     matrix = two_images(project)
     refused = project.sifwright(*matrix, *words, check=False, env={"PATH": path})
     assert refused.returncode == 5
-    said = "invalid partition specified: nowhere" if first else "no more jobs"
-    assert refused.stderr.startswith(f"sifwright: sbatch: error: {said}")
+    message = "invalid partition specified: nowhere" if first else "no more jobs"
+    assert refused.stderr.startswith(f"sifwright: sbatch: error: {message}")
     change = ["    Choose another one: --directive partition=NAME"] if first else []
     assert refused.stderr.splitlines()[1:] == change
     assert "no job was submitted" in project.sifwright("status").stdout
@@ -209,16 +209,16 @@ def test_an_installation_by_a_job(slurm: Cluster, tmp_path: Path) -> None:
     native.add("last")
     native.image("last")
     program = [sys.executable, "-P", "-m", "sifwright"]
-    place, install = ("--prefix", native.prefix), native.words(*SHORT)
+    options, install = ("--prefix", native.prefix), native.words(*SHORT)
     slurm.run(*program, *install, "--directive=hold", cwd=folder)
     refused = slurm.run(*program, "uninstall", native.prefix, check=False)
     assert "jobs wait or run" in refused.stderr
-    assert "cancelled: job" in slurm.run(*program, "cancel", *place).stdout
+    assert "cancelled: job" in slurm.run(*program, "cancel", *options).stdout
     done = slurm.run(*program, *install, "--wait", cwd=folder)
     assert "submitted: job" in done.stdout
     assert native.current.startswith("second\n")
     assert "no job is needed" in slurm.run(*program, *install, cwd=folder).stdout
-    (job,) = json.loads(slurm.run(*program, "status", *place, "--json").stdout)
+    (job,) = json.loads(slurm.run(*program, "status", *options, "--json").stdout)
     assert (job["state"], job["log"]) == ("done", f"{native.prefix}.jobs/install.job.log")
     assert not (folder / "build").exists()
     slurm.run(*program, "uninstall", native.prefix)

@@ -33,7 +33,7 @@ SLOW = {"resources": {"cores": 40}}  # of 64: each on a node of its own
 
 @pytest.fixture
 def own_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A cluster that may break."""
+    """Start a cluster that may break."""
     request.getfixturevalue("cluster")  # skips where there can be none
     own = Cluster()
     try:
@@ -58,7 +58,7 @@ def node_of(project: Submitted, number: str) -> str:
 
 
 def wait_until_saved(cluster: Cluster, node: str, number: str) -> None:
-    """Or the controller forgets what happened: it saves its state some seconds after a change."""
+    """Wait until the controller has saved its state, some seconds after a change."""
     files = [cluster.files.folder / "state" / name for name in ("node_state", "job_state")]
     before = [file.stat().st_mtime_ns for file in files]
     cluster.run("scontrol", "update", f"nodename={node}", "reason=saved")
@@ -123,7 +123,7 @@ def test_resume_after_every_fault(own_cluster: Cluster, engine: str) -> None:
 def test_a_step_that_two_nodes_need_at_once(
     own_cluster: Cluster, engine: str, *, dies: bool
 ) -> None:
-    """Two folders of images and one cache: one node makes the step while the other one waits.
+    """Share one cache by two folders of images: one node makes the step, the other waits.
 
     If that node goes down, the other one makes it.
     """
@@ -159,7 +159,7 @@ def test_a_step_that_two_nodes_need_at_once(
     places = [other] if dies else [maker, other]
     if not dies:
         own_cluster.wait(int(project.jobs(maker)[0]["id"]))
-    folders = [project.toy.folder / place / "local" / "a" for place in places]
+    folders = [project.toy.folder / location / "local" / "a" for location in places]
     assert len(project.results) == 2
     begun = "".join((folder / "build.log").read_text() for folder in folders)
     assert len(re.findall("^sifwright: begin first", begun, re.MULTILINE)) == 1
@@ -169,7 +169,7 @@ def test_a_step_that_two_nodes_need_at_once(
 
 
 def test_limits_of_the_scheduler(own_cluster: Cluster, engine: str) -> None:
-    """What is refused at the submission: its own words, what to change, and nothing is left."""
+    """Show the scheduler's words and a fix for a refused submission, and leave no file."""
     with own_cluster.files.slurm_conf.open("a") as conf:
         conf.write("EnforcePartLimits=ALL\n")
         conf.write(f"PartitionName=closed Nodes={NODES[0]} AllowAccounts=staff MaxTime=10\n")
@@ -177,7 +177,7 @@ def test_limits_of_the_scheduler(own_cluster: Cluster, engine: str) -> None:
     project = make_project(own_cluster, engine, "limits")
     project.toy.layer("first", "echo first >/first\n")
     project.image("a", "first")
-    for directive, said, change in (
+    for directive, message, change in (
         ("time=60", "Requested time limit is invalid", "Ask for less time"),
         ("partition=closed", "Invalid account or account/partition", "--directive account=NAME"),
         ("partition=none", "invalid partition specified: none", "--directive partition=NAME"),
@@ -186,14 +186,14 @@ def test_limits_of_the_scheduler(own_cluster: Cluster, engine: str) -> None:
         refused = project.sifwright(*words, check=False)
         assert refused.returncode == 5, refused.stdout
         words_of_slurm, advice = refused.stderr.splitlines()
-        assert said in words_of_slurm
+        assert message in words_of_slurm
         assert change in advice
         assert "no job was submitted" in project.sifwright("status").stdout
     assert not own_cluster.run("squeue", "--noheader").stdout
 
 
 def test_a_job_that_the_controller_lost(own_cluster: Cluster, engine: str) -> None:
-    """Its state is gone, as after a crash without a disk; the same command submits again."""
+    """Lose its state, as in a crash without a disk; the same command submits again."""
     project = make_project(own_cluster, engine, "lost")
     project.toy.layer("first", "echo first >/first\n")
     project.image("a", "first")

@@ -38,10 +38,10 @@ HERE = address(LOGIN_NUMBER)
 
 @pytest.fixture
 def mirror(slurm: Cluster, tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """The address of a mirror with a certificate of its own, and the log of who asked it."""
-    made = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=mirror", "-days", "2")
+    """Yield the address of a mirror with its own certificate, and the log of its clients."""
+    result = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=mirror", "-days", "2")
     files = ("-keyout", tmp_path / "key", "-out", tmp_path / "certificate")
-    assert run(["openssl", *made, "-addext", f"subjectAltName=IP:{HERE}", *files]).returncode == 0
+    assert run(["openssl", *result, "-addext", f"subjectAltName=IP:{HERE}", *files]).returncode == 0
     (tmp_path / "login").write_text(f"user:{CANARIES[1]}")
     log = tmp_path / "log"
     program = f'exec python3 "{slurm.programs}/mirror.py" "{tmp_path}" >"{log}"'
@@ -52,8 +52,8 @@ def mirror(slurm: Cluster, tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 @pytest.fixture
 def project(slurm: Cluster, engine: str, mirror: tuple[str, Path], tmp_path: Path) -> Submitted:
-    """A project whose sources only the mirror has."""
-    made = make_project(slurm, engine, tmp_path.name, *PROGRAMS)
+    """Make a project whose sources only the mirror has."""
+    toy_project = make_project(slurm, engine, tmp_path.name, *PROGRAMS)
     (tmp_path / "mirrors.yaml").write_text(
         json.dumps({"archives": {"https://files.example": mirror[0]}})
     )
@@ -65,7 +65,7 @@ def project(slurm: Cluster, engine: str, mirror: tuple[str, Path], tmp_path: Pat
         "NETRC": str(tmp_path / "netrc"),
         "no_proxy": HERE,
     }
-    return replace(made, environment=made.environment | settings)
+    return replace(toy_project, environment=toy_project.environment | settings)
 
 
 def fetching_layer(
@@ -81,14 +81,14 @@ def fetching_layer(
 
 
 def seen_by_others(project: Submitted) -> list[str]:
-    """Files of processes and of the cluster that hold a canary and that every user can read."""
+    """Return files of processes and of the cluster with a canary that every user can read."""
     words = ("grep", "-rlasF", "--devices=skip", "--file=-")
     script = f'{" ".join(words)} /proc/[0-9]*/{{cmdline,environ}} "{project.slurm.files.folder}"'
     return run([*NOBODY, "bash", "-c", script], input="\n".join(CANARIES)).stdout.splitlines()
 
 
 def shown(project: Submitted, number: str) -> str:
-    """All that Slurm and the program tell of a job, and what the job left beside its settings."""
+    """Return the output of Slurm and the program about a job, and its files beside its settings."""
     slurm, build = project.slurm, project.toy.folder / "build"
     texts = [
         slurm.run("scontrol", "show", "job", "-dd", number).stdout,
@@ -103,7 +103,7 @@ def shown(project: Submitted, number: str) -> str:
 
 
 def test_no_password_is_seen_by_others(project: Submitted, mirror: tuple[str, Path]) -> None:
-    """While a step runs that has used the mirror, and after one that failed because of it."""
+    """Look during a step that has used the mirror, and after one that failed because of it."""
     install = f'[[ $(<"$SIFWRIGHT_BUILD/secrets/token") == {CANARIES[3][:-1]}? ]]\n{PAUSE} || true'
     fetching_layer(project, "word", b"a word\n", install, secrets=["token"])
     fetching_layer(project, "other", b"another word", "true")

@@ -1,4 +1,4 @@
-"""What is in defs/ itself, and the schemas it is held against."""
+"""The contents of defs/, and the schemas that they obey."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def test_script(script: Path) -> None:
 
 
 def test_scripts_are_clean_for_shellcheck() -> None:
-    """All at once: its start takes longer than its work."""
+    """Check all scripts at once: shellcheck's start takes longer than its work."""
     done = subprocess.run(
         [program("shellcheck"), *SCRIPTS], cwd=CHECKOUT, check=False, capture_output=True, text=True
     )
@@ -42,10 +42,10 @@ def test_schema_is_valid(name: str) -> None:
 
 
 def test_there_is_no_other_schema() -> None:
-    found = {
+    results = {
         path.name for path in resources.files("sifwright").joinpath("catalog", "schemas").iterdir()
     }
-    assert found == {f"{name}.json" for name in SCHEMAS}
+    assert results == {f"{name}.json" for name in SCHEMAS}
 
 
 def test_every_layer_has_a_test_and_is_described(real: Catalog) -> None:
@@ -63,7 +63,7 @@ def test_every_option_is_described(real: Catalog) -> None:
 
 
 def test_every_version_is_exact(real: Catalog) -> None:
-    """Nothing that a layer installs by default floats."""
+    """Let no version float that a layer installs by default."""
     for layer in real.layers.values():
         for option in layer.options.values():
             if option.description.startswith(("Version of", "Exact version")):
@@ -72,7 +72,7 @@ def test_every_version_is_exact(real: Catalog) -> None:
 
 
 def _defaults(real: Catalog, option: Option) -> list[str]:
-    """The option's default, or all that it may be looked up as."""
+    """Return the option's default, or all values that it may be looked up as."""
     if isinstance(option.derived, TableCell):
         rows = real.versions[option.derived.table].values()
         cells = (row.get(option.derived.column, ()) for row in rows)

@@ -15,7 +15,7 @@ MESSAGES = Path(__file__).parents[1] / "errors"
 
 @pytest.mark.parametrize("name", CASES)
 def test_message(name: str, project: Path, run_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Choices have quotes until Python 3.11 only."""
+    """Remove the quotes of choices, which argparse writes until Python 3.11 only."""
     monkeypatch.chdir(project.parent)
     for change in CASES[name].changes:
         change(project / "defs")
@@ -23,8 +23,8 @@ def test_message(name: str, project: Path, run_cli: Cli, monkeypatch: pytest.Mon
     assert result.out == ""
     assert result.err.startswith("sifwright: ")
     command = shlex.join(("sifwright", *CASES[name].command)).encode("unicode_escape").decode()
-    said = re.sub(r"choose from .*\)", lambda choices: choices[0].replace("'", ""), result.err)
-    golden.check(MESSAGES / f"{name}.txt", f"$ {command}\nexit {result.code}\n{said}")
+    message = re.sub(r"choose from .*\)", lambda choices: choices[0].replace("'", ""), result.err)
+    golden.check(MESSAGES / f"{name}.txt", f"$ {command}\nexit {result.code}\n{message}")
 
 
 def test_the_project_is_good_before_it_is_spoilt(project: Path, run_cli: Cli) -> None:
@@ -39,7 +39,7 @@ def test_no_message_is_left_over() -> None:
 
 
 def test_messages_say_what_to_do() -> None:
-    """Below each finding an indented line with what to do about it; no path of this machine."""
+    """Print a fix in an indented line below each finding; no path of this machine."""
     for name in CASES:
         lines = (MESSAGES / f"{name}.txt").read_text().splitlines()
         code, findings = int(lines[1].removeprefix("exit ")), lines[2:]

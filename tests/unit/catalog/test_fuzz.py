@@ -34,7 +34,7 @@ def _says_it_all(problem: Problem) -> bool:
 
 
 def _read(data: bytes, kind: str) -> bool:
-    """Whether a document is good; any exception but ours comes out of here."""
+    """Return whether a document is good; pass on any exception but ours."""
     try:
         document = yaml_file.parse_yaml(data, "x.yaml")
     except yaml_file.YamlProblem as error:
@@ -68,25 +68,25 @@ def test_bomb(name: str) -> None:
 
 
 def test_trees(project: Path) -> None:
-    """Whole catalogs with one spoilt file, scripts among them, and what can be made of them."""
+    """Try whole catalogs with one spoilt file, scripts among them, and their output."""
     files = sorted(path for path in (project / "defs").rglob("*") if path.is_file())
-    made = slowest = 0.0
+    result = slowest = 0.0
     for number, path in enumerate(files):
         before = path.read_bytes()
         for data in fuzz.mutants(before, fuzz.SEED + number, TREES // len(files) + 1):
             path.write_bytes(data)
             start = time.process_time()
-            made += _render(project)
+            result += _render(project)
             slowest = max(slowest, time.process_time() - start)
         path.write_bytes(before)
     assert slowest < SECONDS
-    assert 0.1 * TREES < made < 0.9 * TREES
+    assert 0.1 * TREES < result < 0.9 * TREES
 
 
 def _render(project: Path) -> bool:
     try:
-        found = load.load_catalog(project / "defs", project)
-        definition(resolve(found, "here", "", []), MACHINE)
+        catalog = load.load_catalog(project / "defs", project)
+        definition(resolve(catalog, "here", "", []), MACHINE)
     except SifwrightError as error:
         return not all(map(_says_it_all, error.problems))
     return True

@@ -42,7 +42,7 @@ def test_there_are_enough_values() -> None:
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small project, whose tool has as many options that take any text as a batch has."""
+    """Make the small project, whose tool has a free-text option for each text of a batch."""
     project = shutil.copytree(GOOD, tmp_path_factory.mktemp("many") / "project")
     form = "{type: string, description: Any text, default: ''}"
     lines = "".join(f"  o{number}: {form}\n" for number in range(BATCH))
@@ -56,21 +56,21 @@ def _batches(values: Sequence[str]) -> Iterator[list[str]]:
         yield list(values[start : start + BATCH])
 
 
-def _accepted(found: Catalog, values: Sequence[str]) -> list[str]:
-    """Those that are not refused on the command line; refusals are errors of ours."""
-    return [value for value in values if _is_accepted(found, value)]
+def _accepted(catalog: Catalog, values: Sequence[str]) -> list[str]:
+    """Return the texts that the command line accepts; refusals are errors of ours."""
+    return [value for value in values if _is_accepted(catalog, value)]
 
 
-def _is_accepted(found: Catalog, value: str) -> bool:
+def _is_accepted(catalog: Catalog, value: str) -> bool:
     try:
-        resolve(found, "here", "", [f"tool.text={value}"])
+        resolve(catalog, "here", "", [f"tool.text={value}"])
     except UsageError:
         return False
     return True
 
 
 def _check(plan: Plan, values: list[str], shells: Shells) -> None:
-    """The values come out of the definition file of this plan as they went in."""
+    """Check that the values come out of the plan's definition file as they went in."""
     text = definition(plan, MACHINE)
     assert BUILD_ARGUMENT.search(text) is None
     post = deffile.sections(text)["post"]
@@ -92,7 +92,7 @@ def _check_record(post: str, values: list[str], shells: Shells) -> None:
 
 
 def _check_tests(plan: Plan, values: list[str]) -> None:
-    """The program run-tests hands them to test.sh, too."""
+    """Check that the program run-tests hands them to test.sh, too."""
     with tempfile.TemporaryDirectory() as folder:
         kept = {file.path.rpartition("/")[2]: file.data for file in build_files.kept(plan)}
         for name in ("run-tests", "plan.json"):
@@ -102,30 +102,30 @@ def _check_tests(plan: Plan, values: list[str]) -> None:
         test.write_text("printf '%s\\0' " + " ".join(f'"$OPT_O{n}"' for n in range(len(values))))
         words, environment = ["bash", f"{folder}/run-tests"], {"PATH": os.environ["PATH"]}
         done = subprocess.run(words, env=environment, capture_output=True, check=True)
-    said = done.stdout.removeprefix(b"sifwright: test tool\n")
-    assert said.decode(errors="surrogateescape").split("\0")[:-1] == values
+    output = done.stdout.removeprefix(b"sifwright: test tool\n")
+    assert output.decode(errors="surrogateescape").split("\0")[:-1] == values
 
 
 def _filled(values: list[str]) -> list[str]:
-    """Options that get no value of this batch keep the empty default."""
+    """Keep the empty default of options that get no value of this batch."""
     return values + [""] * (BATCH - len(values))
 
 
 def test_option_values_from_the_command_line(many: Path, shells: Shells, portion: float) -> None:
-    found = load.load_catalog(many / "defs", many)
+    catalog = load.load_catalog(many / "defs", many)
     values = hostile.texts(hostile.SEED, int(OPTION_VALUES * portion) // 2)
-    good = _accepted(found, values)
+    good = _accepted(catalog, values)
     assert 0.7 * len(values) < len(good) < len(values)
     for batch in _batches(good):
         words = [f"tool.o{number}={value}" for number, value in enumerate(batch)]
-        _check(resolve(found, "here", "", words), _filled(batch), shells)
+        _check(resolve(catalog, "here", "", words), _filled(batch), shells)
 
 
 def test_option_values_from_yaml(many: Path, shells: Shells, portion: float) -> None:
     _write_image(many, [], style=None)
-    found = load.load_catalog(many / "defs", many)
+    catalog = load.load_catalog(many / "defs", many)
     values = hostile.texts(hostile.SEED + 1, int(OPTION_VALUES * portion) // 2)
-    good = _accepted(found, values)
+    good = _accepted(catalog, values)
     for number, batch in enumerate(_batches(good)):
         _write_image(many, batch, style=(None, '"', "'", "|", ">")[number % 5])
         plan = resolve(load.load_catalog(many / "defs", many), "here", "", [])
@@ -154,28 +154,28 @@ def _expected(rule: EnvRule, before: str | None) -> str:
 
 def test_env_values(project: Path, shells: Shells) -> None:
     values = [v for v in hostile.texts(hostile.SEED + 2, ENV_VALUES) if v and not refuse_text(v)]
-    found = load.load_catalog(project / "defs", project)
+    catalog = load.load_catalog(project / "defs", project)
     before = {f"E{n}": ("", "b:é", "$x '")[n // 6 % 3] for n in range(0, BATCH, 2)}
     for batch in _batches(values):
         rules = tuple(
             EnvRule(name=f"E{n}", action=ACTIONS[n // 2 % 3], value=value)
             for n, value in enumerate(batch)
         )
-        extra = replace(found.layers["extra"], env=rules)
-        spoilt = replace(found, layers={**found.layers, "extra": extra})
+        extra = replace(catalog.layers["extra"], env=rules)
+        spoilt = replace(catalog, layers={**catalog.layers, "extra": extra})
         text = definition(resolve(spoilt, "here", "", []), MACHINE)
         _check_env(text, rules, before, shells)
 
 
 def _check_env(text: str, rules: Sequence[EnvRule], before: dict[str, str], shells: Shells) -> None:
-    """In %environment, and in %post for the steps after it."""
+    """Compare in %environment, and in %post for the steps after it."""
     sections = deffile.sections(text)
     exports = re.findall(r"^    (?:\[ -n .*\] \|\| )?export E\d.*$", sections["post"], re.MULTILINE)
     for script in (sections["environment"], "\n".join(exports)):
         for environment in shells.environments(script, **before):
             for rule in rules:
-                found = environment[rule.name].decode()
-                assert found == _expected(rule, before.get(rule.name)), rule
+                result = environment[rule.name].decode()
+                assert result == _expected(rule, before.get(rule.name)), rule
 
 
 def test_env_values_that_are_refused(project: Path) -> None:
@@ -188,22 +188,22 @@ def test_env_values_that_are_refused(project: Path) -> None:
 
 
 def test_descriptions(project: Path) -> None:
-    """They stand in comments, labels and the help of an image: none opens a section."""
+    """Open no section by texts in comments, labels and the help of an image."""
     texts = [text for text in hostile.texts(hostile.SEED + 7, DESCRIPTIONS, share=0) if text]
-    found = load.load_catalog(project / "defs", project)
+    catalog = load.load_catalog(project / "defs", project)
     for text in [text for text in texts if not refuse_text(text)]:
-        image = replace(found.images["small"], description=text)
-        site = replace(found.sites["here"], description=text)
-        tool = replace(found.layers["tool"], summary=text)
+        image = replace(catalog.images["small"], description=text)
+        site = replace(catalog.sites["here"], description=text)
+        tool = replace(catalog.layers["tool"], summary=text)
         spoilt = replace(
-            found,
+            catalog,
             images={"small": image},
             sites={"here": site},
-            layers={**found.layers, "tool": tool},
+            layers={**catalog.layers, "tool": tool},
         )
         rendered = definition(resolve(spoilt, "here", "", []), MACHINE)
         assert list(deffile.sections(rendered)) == list(
-            deffile.sections(definition(resolve(found, "here", "", []), MACHINE))
+            deffile.sections(definition(resolve(catalog, "here", "", []), MACHINE))
         )
         assert deffile.labels(rendered)["org.opencontainers.image.description"] == text.strip()
 
@@ -211,7 +211,7 @@ def test_descriptions(project: Path) -> None:
 @settings(max_examples=150)
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))))
 def test_quoting_of_any_text(values: list[str]) -> None:
-    """Even of texts that options refuse: the quoting does not lean on the refusal."""
+    """Quote even texts that options refuse: the quoting does not depend on the refusal."""
     options = {f"o{n}": Value(value=value, origin="") for n, value in enumerate(values)}
     script = f"exec env -i {' '.join(shell.assignments(options))} /usr/bin/env -0\n"
     for name in SHELLS:

@@ -22,7 +22,7 @@ FILES = 2000
 
 
 def test_files(tmp_path: Path) -> None:
-    """Any bytes, under any name that the catalog lets pass; the mode too."""
+    """Carry any bytes, under any name that the catalog accepts; the mode too."""
     names = [name for name in map(_file_name, hostile.texts(hostile.SEED + 4, FILES)) if name]
     assert len(names) > 0.7 * FILES
     files = dict(zip(names, hostile.contents(hostile.SEED + 5, len(names)), strict=False))
@@ -33,7 +33,7 @@ def test_files(tmp_path: Path) -> None:
 
 
 def _file_name(text: str) -> str:
-    """A name of that text, or nothing if the catalog refuses it."""
+    """Return a name of that text, or nothing if the catalog refuses it."""
     name = f"x{text.replace('/', '_')}".encode(errors="replace")[:200].decode(errors="ignore")
     return "" if refuse_text(text) else name
 
@@ -53,7 +53,7 @@ def _check_files(folder: Path, files: dict[str, bytes], dialect: str) -> None:
 
 
 def test_large_files(project: Path, shells: Shells, tmp_path: Path) -> None:
-    """Those that take several sections of the definition file."""
+    """Try files that take several sections of the definition file."""
     data = {"text": b"0123456\n" * 20_000, "noise": bytes(range(256)) * 500, "line": b"x" * 70_000}
     for name, content in data.items():
         (project / "defs/layers/tool/files" / name).write_bytes(content)
@@ -61,7 +61,7 @@ def test_large_files(project: Path, shells: Shells, tmp_path: Path) -> None:
     post = deffile.sections(definition(plan, MACHINE))["post"]
     for name, content in data.items():
         pattern = rf"^(?:cat|base64 -d) >>?\S*/{name} <<'(\w+)'\n.*?^\1$"
-        pieces = [found[0] for found in re.finditer(pattern, post, re.MULTILINE | re.DOTALL)]
+        pieces = [match[0] for match in re.finditer(pattern, post, re.MULTILINE | re.DOTALL)]
         assert len(pieces) > 1
         script = "\n".join(pieces).replace("/.sifwright/layers/tool/files", str(tmp_path))
         assert shells.run("dash", f"{script}\n") == b""
@@ -78,7 +78,7 @@ def test_names_of_files_through_the_catalog(project: Path) -> None:
             path.touch()
         except (UnicodeEncodeError, ValueError, OSError):
             continue  # no file can have this name
-        found = refuse_text(name)
-        with pytest.raises(CatalogError, match="Rename") if found else nullcontext():
+        message = refuse_text(name)
+        with pytest.raises(CatalogError, match="Rename") if message else nullcontext():
             load.load_catalog(project / "defs", project)
         path.unlink()

@@ -85,20 +85,22 @@ def test_a_mistake_is_named_with_its_line(text: str, mirrors_file: MirrorsFile) 
 
 
 def test_all_mistakes_at_once(mirrors_file: MirrorsFile) -> None:
-    said = _said(mirrors_file.write("gti: {}\noci: {docker.io: x}\n"))
-    assert "mirrors.yaml:1" in said
-    assert "mirrors.yaml:2" in said
-    said = _said(mirrors_file.write("git:\n  https://a.example: ./a\n  https://b.example: ./b\n"))
-    assert "HERE/a" in said
-    assert "HERE/b" in said
+    message = _said(mirrors_file.write("gti: {}\noci: {docker.io: x}\n"))
+    assert "mirrors.yaml:1" in message
+    assert "mirrors.yaml:2" in message
+    message = _said(
+        mirrors_file.write("git:\n  https://a.example: ./a\n  https://b.example: ./b\n")
+    )
+    assert "HERE/a" in message
+    assert "HERE/b" in message
 
 
 def test_no_file(mirrors_file: MirrorsFile) -> None:
     path = mirrors_file.write("")
     path.unlink()
-    said = _said(path)
-    assert "HERE/mirrors.yaml: the mirrors file cannot be read: No such file" in said
-    assert "SIFWRIGHT_MIRRORS" in said
+    message = _said(path)
+    assert "HERE/mirrors.yaml: the mirrors file cannot be read: No such file" in message
+    assert "SIFWRIGHT_MIRRORS" in message
     os.mkfifo(path)
     assert "cannot be read: not a regular file" in _said(path)
 
@@ -142,7 +144,7 @@ ADDRESSES = {
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_redirection(address: str, mirrors_file: MirrorsFile) -> None:
-    """Python's rules and those of the program `mirrored` are the same."""
+    """Compare Python's rules with those of the program `mirrored`."""
     path = mirrors_file.write(ALL)
     expected = ADDRESSES[address].replace("HERE", str(path.parent))
     assert mirrors.load().redirect(address, *mirrors.DOWNLOADS) == expected
@@ -150,7 +152,7 @@ def test_redirection(address: str, mirrors_file: MirrorsFile) -> None:
 
 
 def _mirrored(folder: Path, address: str) -> str:
-    """What the program says in a build with these rules."""
+    """Return the program's answer in a build with these rules."""
     machine_folder = folder / "build" / "machine"
     machine_folder.mkdir(parents=True, exist_ok=True)
     lines = [f"{rule.source} {rule.target}\n" for rule in mirrors.load().of(*mirrors.DOWNLOADS)]
@@ -168,16 +170,16 @@ def test_the_longest_rule_decides(mirrors_file: MirrorsFile) -> None:
         "  https://a.example: https://one.example\n"
         "  https://a.example/b: https://two.example\n"
     )
-    found = mirrors.load()
+    result = mirrors.load()
     for path, host in (
         ("b/c/d", "three.example/d"),
         ("b/x", "two.example/x"),
         ("x", "one.example/x"),
     ):
         address = f"https://a.example/{path}"
-        assert found.redirect(address, "archives") == f"https://{host}"
+        assert result.redirect(address, "archives") == f"https://{host}"
         assert _mirrored(mirrors_file.folder, address) == f"https://{host}"
-    assert found.redirect("https://a.example/x", "wheels") == "https://a.example/x"
+    assert result.redirect("https://a.example/x", "wheels") == "https://a.example/x"
 
 
 REPOSITORIES = {

@@ -30,12 +30,12 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
         project_folder.project_folder(str(tmp_path))
 
 
-def test_what_came_with_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_definitions_of_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "lib" / "python" / "site-packages" / "sifwright"
     for name in ("defs", "runscripts"):
         shutil.copytree(CHECKOUT / name, package / "_data" / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(project_folder, "_PACKAGE", package)
-    found = project_folder.project_folder()
-    assert found == package / "_data"
-    assert "local" in load.load_catalog(found / "defs", found).sites
+    result = project_folder.project_folder()
+    assert result == package / "_data"
+    assert "local" in load.load_catalog(result / "defs", result).sites

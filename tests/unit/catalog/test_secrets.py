@@ -36,7 +36,7 @@ SHOWN = {
 
 @pytest.mark.parametrize("text", SHOWN)
 def test_a_login_is_not_shown(text: str) -> None:
-    """Neither by the command line nor by fetch-source, whose rule is a program's line."""
+    """Hide it on the command line and in fetch-source, whose rule is a program's line."""
     assert http.redact_url(text) == SHOWN[text]
     (line,) = re.findall(r"^anonymous\(\).*$", FETCH_SOURCE.read_text(), re.MULTILINE)
     done = run(["bash", "-c", f"{line}\nanonymous"], input=text)
@@ -147,13 +147,13 @@ def test_the_public_address_stands_in_all_of_condas_notes(mirror: str, tmp_path:
 
 
 @pytest.mark.parametrize("mirror", MIRRORS)
-def test_what_is_left_elsewhere_fails_without_showing_it(mirror: str, tmp_path: Path) -> None:
+def test_a_login_left_elsewhere_fails_without_showing_it(mirror: str, tmp_path: Path) -> None:
     path = _note(tmp_path, "envs/pytorch/lib/site.py", f"x = '{mirror}/noarch'\n")
-    code, said = _forget(tmp_path, mirror)
+    code, message = _forget(tmp_path, mirror)
     assert code == 1
-    assert f"the address of the mirror is left in {path}" in said
+    assert f"the address of the mirror is left in {path}" in message
     for secret in ("4711", "p@ss", "p%40ss", "a*b"):
-        assert secret not in said
+        assert secret not in message
 
 
 def test_without_a_mirror_nothing_is_touched(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ printf '{"url": "%s/noarch/x.conda"}' "$channel" >"$ROOT/pkgs/x/info/repodata_re
 
 
 def test_the_layers_script_hides_the_mirror(tmp_path: Path) -> None:
-    """With a conda that only takes notes: its command line is one of them."""
+    """Use a conda that only takes notes: its command line is one of them."""
     prefix, mirror = tmp_path / "conda", "https://user:a*b#'\"@conda.site.example/lab"
     programs = {
         "bin/fetch-source": 'mkdir "$2"; echo true >"$2/installer.sh"',
@@ -188,9 +188,9 @@ def test_the_layers_script_hides_the_mirror(tmp_path: Path) -> None:
         _note(tmp_path, name, f"#!/bin/bash\n{text}\n").chmod(0o755)
     _note(tmp_path, "mirror", f"{mirror}\n")
     script = (CONDA / "install.sh").read_text()
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "files").symlink_to(CONDA / "files")
+    workdir = tmp_path / "work"
+    workdir.mkdir()
+    (workdir / "files").symlink_to(CONDA / "files")
     env = {
         "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
         "ROOT": str(prefix),
@@ -201,7 +201,7 @@ def test_the_layers_script_hides_the_mirror(tmp_path: Path) -> None:
         "OPT_PYTHON": "3.12",
         "OPT_PACKAGES": "zlib",
     }
-    done = run(["bash", "-c", script], cwd=work, env=env)
+    done = run(["bash", "-c", script], cwd=workdir, env=env)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     history = (prefix / "envs/pytorch/conda-meta/history").read_text()
     assert history.endswith(f"--channel sifwright python=3.12 pip zlib\n+{CHANNEL}/noarch::x\n")

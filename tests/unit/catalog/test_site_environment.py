@@ -24,15 +24,15 @@ FOLDER = "/.sifwright/layers/run-scripts"
 
 
 def _read(text: str) -> dict[str, dict[str, str]]:
-    """As the run scripts do: sections, comments, and NAME=VALUE with the value as it stands."""
-    found: dict[str, dict[str, str]] = {}
+    """Read as the run scripts do: sections, comments, and NAME=VALUE with the value as it is."""
+    results: dict[str, dict[str, str]] = {}
     for line in text.split("\n"):
         if line.startswith("["):
-            found[line[1:-1]] = {}
+            results[line[1:-1]] = {}
         elif line and not line.startswith("#"):
             name, _, value = line.partition("=")
-            found[list(found)[-1]][name] = value
-    return found
+            results[list(results)[-1]][name] = value
+    return results
 
 
 def test_lumi(real: Catalog) -> None:
@@ -50,8 +50,8 @@ def test_lumi(real: Catalog) -> None:
 
 
 def test_facts_that_a_site_has_not_are_left_out(real: Catalog) -> None:
-    found = _read(site_environment.render(real.sites["local"]))
-    assert found == {
+    site = _read(site_environment.render(real.sites["local"]))
+    assert site == {
         "always": {"SIFWRIGHT_SITE": "local", "SIFWRIGHT_VENDOR": "cpu"},
         "one-node": {},
         "several-nodes": {},
@@ -70,7 +70,7 @@ def test_the_image_carries_it(real: Catalog, site: str) -> None:
 
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_variables_are_those_of_the_file(real: Catalog, nodes: int) -> None:
-    """So engine native and the image agree; what stands under 'always' comes first."""
+    """Agree in engine native and in the image; the group 'always' comes first."""
     for site in real.sites.values():
         sections = _read(site_environment.render(site))
         other = sections["several-nodes" if nodes > 1 else "one-node"]
@@ -78,7 +78,7 @@ def test_variables_are_those_of_the_file(real: Catalog, nodes: int) -> None:
 
 
 def test_values_stand_there_as_they_are(real: Catalog) -> None:
-    """No quotes, no escapes: whatever a schema lets pass is one line."""
+    """Write each value that a schema accepts in one line, without quotes or escapes."""
     values = [v for v in hostile.texts(hostile.SEED + 200, 1500) if v and not refuse_text(v)]
     wanted = {f"E{number}": value for number, value in enumerate(values)}
     site = replace(real.sites["local"], environment=Environment(one_node=wanted))
@@ -105,7 +105,7 @@ def _ids(project: Path) -> list[str]:
     ],
 )
 def test_step_ids_change_with_it(project: Path, facts: str, changes: bool) -> None:  # noqa: FBT001
-    """Those of the layer that carries it and of all later ones, and of no other."""
+    """Change the ids of the layer that carries it and of all later ones, and no other."""
     append(EXTRA, "include: [site-environment]\n")(project / "defs")
     before = _ids(project)
     append(SITE, f"{facts}\n")(project / "defs")
@@ -131,7 +131,7 @@ for path, one_node in json.loads(sys.argv[1]):
 
 
 def test_the_run_scripts_read_what_is_written(real: Catalog, tmp_path: Path) -> None:
-    """By their own code, for every site and a site of hostile values."""
+    """Read by the run scripts' code, for every site and a site of hostile values."""
     values = [v for v in hostile.texts(hostile.SEED + 201, 500) if v and not refuse_text(v)]
     odd = Environment(always={f"E{number}": value for number, value in enumerate(values)})
     sites = [*real.sites.values(), replace(real.sites["local"], name="odd", environment=odd)]
@@ -146,19 +146,19 @@ def test_the_run_scripts_read_what_is_written(real: Catalog, tmp_path: Path) -> 
         capture_output=True,
         text=True,
     )
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert found == [site_environment.variables(site, nodes) for site, nodes in asked]
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert results == [site_environment.variables(site, nodes) for site, nodes in asked]
 
 
 def test_run_scripts_of_a_base_image_give_way(tmp_path: Path) -> None:
-    """One of ours has them as files and folders, others as links."""
+    """Replace them: one base image has them as files and folders, others as links."""
     (tmp_path / "step").mkdir()
     shutil.copytree(CHECKOUT / "runscripts", tmp_path / "step" / "runscripts")
     (tmp_path / "step" / site_environment.FILE).write_text("[always]\n")
-    theirs = tmp_path / "root" / "runscripts"
-    theirs.mkdir(parents=True)
-    (theirs / "launch").symlink_to("/nowhere")
-    (theirs / "their-own").write_text("kept")
+    existing = tmp_path / "root" / "runscripts"
+    existing.mkdir(parents=True)
+    (existing / "launch").symlink_to("/nowhere")
+    (existing / "their-own").write_text("kept")
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     for _ in range(2):
         subprocess.run(
@@ -168,5 +168,5 @@ def test_run_scripts_of_a_base_image_give_way(tmp_path: Path) -> None:
             check=True,
         )
     names = {entry.name for entry in (CHECKOUT / "runscripts").iterdir()}
-    assert {entry.name for entry in theirs.iterdir()} - {"__pycache__"} == names | {"their-own"}
-    assert (theirs / "launch" / "ranks.py").is_file()
+    assert {entry.name for entry in existing.iterdir()} - {"__pycache__"} == names | {"their-own"}
+    assert (existing / "launch" / "ranks.py").is_file()

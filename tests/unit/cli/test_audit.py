@@ -92,7 +92,7 @@ def test_a_bundle_has_the_data_and_sarif_has_the_rules(run_cli: Cli, tmp_path: P
     assert "compared: 1 Python packages with pypi" in notes
 
 
-def test_what_was_read_is_saved_for_a_machine_without_a_network(
+def test_answers_are_saved_for_a_machine_without_a_network(
     run_cli: Cli, tmp_path: Path, mirrors_file: MirrorsFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     image, audit = planted.sif(tmp_path / "x.sif", "debian"), planted.data(tmp_path) / "audit"
@@ -101,8 +101,8 @@ def test_what_was_read_is_saved_for_a_machine_without_a_network(
     words = ("audit", image, "--osv", f"{audit}/osv/PyPI.zip", "--json")
     first = run_cli(*words, "--save", str(tmp_path / "saved"))
     assert first.code == 1, first.err
-    for place in ("osv", "pypi", "debian-security/dists"):
-        shutil.rmtree(audit / place)
+    for folder in ("osv", "pypi", "debian-security/dists"):
+        shutil.rmtree(audit / folder)
     second = run_cli("audit", image, "--data", str(tmp_path / "saved"), "--json")
     answers = [json.loads(done.out) for done in (first, second)]
     assert answers[0]["findings"] == answers[1]["findings"]
@@ -151,7 +151,7 @@ def test_a_database_that_tells_nothing_is_said(
     assert text in done.out + done.err
 
 
-def test_what_is_up_to_date_is_no_finding(run_cli: Cli, tmp_path: Path) -> None:
+def test_up_to_date_packages_are_no_finding(run_cli: Cli, tmp_path: Path) -> None:
     image, folder = planted.sif(tmp_path / "x.sif", "debian"), planted.data(tmp_path)
     for name in ("bookworm-security/InRelease", "bookworm-security/main/binary-amd64/Packages.xz"):
         (folder / "audit/debian-security/dists" / name).unlink()
@@ -165,7 +165,7 @@ def test_what_is_up_to_date_is_no_finding(run_cli: Cli, tmp_path: Path) -> None:
     assert done.out.startswith("0 findings in")
 
 
-def test_what_cannot_be_compared_is_said(run_cli: Cli, tmp_path: Path) -> None:
+def test_incomparable_packages_are_named(run_cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "audit").mkdir()
     image = planted.sif(tmp_path / "x.sif", "debian")
     done = run_cli("audit", image, "--data", str(tmp_path))
@@ -240,7 +240,7 @@ def test_the_last_event_at_or_below_a_version_decides(
 def test_a_base_that_moved_and_a_pin_that_changed_are_found(
     run_cli: Cli, project: Path, mirrors_file: MirrorsFile
 ) -> None:
-    """As the record of a site's image has them."""
+    """Compare with the record of a site's image."""
     image = project / "build/here/small/image.sif"
     image.parent.mkdir(parents=True)
     write_sif(image, squashfs_of())

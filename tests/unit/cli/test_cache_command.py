@@ -38,7 +38,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 @pytest.fixture
 def store(empty: Store) -> Store:
-    """Three entries: made a day ago, used an hour, two and three hours ago."""
+    """Make three entries: made a day ago, used an hour, two and three hours ago."""
     for hours, key in enumerate(KEYS, 1):
         layer = "[red]base[/]" if hours == 1 else "python"
         entry = add(empty, key, layer=layer, made="2020-01-01T00:00:00+00:00")
@@ -79,7 +79,7 @@ def test_a_cache_that_cannot_be_written(store: Store) -> None:
 
     listed = ask("list", "--json")
     assert (listed.returncode, listed.stderr) == (0, "")
-    assert [one["key"] for one in json.loads(listed.stdout)["steps"]] == KEYS
+    assert [step["key"] for step in json.loads(listed.stdout)["steps"]] == KEYS
     verified = ask("verify")
     assert (verified.returncode, verified.stderr) == (0, "")
     pruned = ask("prune", "--keep-size", "0")
@@ -154,32 +154,32 @@ def test_verify_as_json(store: Store, run_cli: Cli) -> None:
 
 def test_prune(store: Store, run_cli: Cli) -> None:
     words = ("cache", "prune", "--keep-size", "3k")
-    said = run_cli(*words, "--dry-run").out
-    assert said.endswith("2 steps (5.3 kB) would be removed, 2.6 kB kept\n")
-    assert [line.split()[-1] for line in said.splitlines()[1:3]] == [KEYS[2][:12], KEYS[1][:12]]
+    output = run_cli(*words, "--dry-run").out
+    assert output.endswith("2 steps (5.3 kB) would be removed, 2.6 kB kept\n")
+    assert [line.split()[-1] for line in output.splitlines()[1:3]] == [KEYS[2][:12], KEYS[1][:12]]
     assert len(store.entries()) == 3
-    assert run_cli(*words).out == said.replace("would be removed", "removed")
+    assert run_cli(*words).out == output.replace("would be removed", "removed")
     assert [entry.key for entry in store.entries()] == KEYS[:1]
     assert run_cli(*words).out == "0 steps (0 bytes) removed, 2.6 kB kept\n"
 
 
 def test_prune_says_what_is_in_use(store: Store, run_cli: Cli) -> None:
     with leases.lease(store, KEYS[1:]):
-        said = run_cli("cache", "prune", "--keep-size", "0").out.splitlines()[-1]
+        output = run_cli("cache", "prune", "--keep-size", "0").out.splitlines()[-1]
         data = json.loads(run_cli("cache", "prune", "--keep-size", "0", "--json").out)
     expected = "1 step (2.6 kB) removed, 5.3 kB kept, of which in use: 2 steps (5.3 kB)"
-    assert said == expected
-    assert [one["key"] for one in data["in_use"]] == [KEYS[2], KEYS[1]]
+    assert output == expected
+    assert [entry["key"] for entry in data["in_use"]] == [KEYS[2], KEYS[1]]
     assert (data["removed"], data["kept_bytes"], data["dry_run"]) == ([], 2 * SIZE, False)
 
 
 @pytest.fixture
 def download(store: Store) -> CacheEntry:
-    """A download beside the steps, used an hour and a half ago."""
+    """Make a download beside the steps, used an hour and a half ago."""
     downloads = open_store()
-    with downloads.folder() as made:
-        (made / CONTENT).write_bytes(b"x" * 1000)
-        entry = downloads.put(key_of("wheel"), made, {"name": "toy-1.0-py3-none-any.whl"})
+    with downloads.folder() as folder:
+        (folder / CONTENT).write_bytes(b"x" * 1000)
+        entry = downloads.put(key_of("wheel"), folder, {"name": "toy-1.0-py3-none-any.whl"})
     used = time.time() - 5400
     os.utime(entry.file("manifest.json"), (used, used))
     assert downloads.root.parent == store.root.parent
@@ -197,11 +197,11 @@ def test_downloads_are_listed_and_counted(download: CacheEntry, run_cli: Cli) ->
     assert total.startswith("3 steps and 1 download (8.9 kB) in ")
     document = json.loads(run_cli("cache", "list", "--json").out)
     assert document["bytes"] == 3 * SIZE + 1000
-    (found,) = document["downloads"]
-    assert abs(time.time() - 5400 - epoch(found.pop("used"))) < 600
-    assert abs(time.time() - epoch(found.pop("made"))) < 600
+    (result,) = document["downloads"]
+    assert abs(time.time() - 5400 - epoch(result.pop("used"))) < 600
+    assert abs(time.time() - epoch(result.pop("made"))) < 600
     name = "toy-1.0-py3-none-any.whl"
-    assert found == {"name": name, "bytes": 1000, "key": download.key}
+    assert result == {"name": name, "bytes": 1000, "key": download.key}
 
 
 def test_downloads_are_verified(download: CacheEntry, run_cli: Cli) -> None:
@@ -214,14 +214,12 @@ def test_downloads_are_verified(download: CacheEntry, run_cli: Cli) -> None:
     )
 
 
-def test_what_was_not_used_for_longest_goes_first_of_both(
-    download: CacheEntry, run_cli: Cli
-) -> None:
+def test_the_least_recently_used_of_both_goes_first(download: CacheEntry, run_cli: Cli) -> None:
     words = ("cache", "prune", "--keep-size", str(SIZE + 500))
-    said = run_cli(*words, "--dry-run").out.splitlines()
+    output = run_cli(*words, "--dry-run").out.splitlines()
     order = [KEYS[2][:12], KEYS[1][:12], download.key[:12]]
-    assert [line.split()[-1] for line in said[1:-1]] == order
-    assert said[-1] == "2 steps and 1 download (6.3 kB) would be removed, 2.6 kB kept"
+    assert [line.split()[-1] for line in output[1:-1]] == order
+    assert output[-1] == "2 steps and 1 download (6.3 kB) would be removed, 2.6 kB kept"
     assert open_store().peek(download.key)
     with leases.lease(open_store(), [download.key]):
         assert "in use: 1 download (1.0 kB)" in run_cli(*words).out
@@ -231,7 +229,7 @@ def test_what_was_not_used_for_longest_goes_first_of_both(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("prune",), "cache prune needs --keep-size"),
         (("list", "--keep-size", "1G"), "go with cache prune only"),
@@ -240,10 +238,10 @@ def test_what_was_not_used_for_longest_goes_first_of_both(
         (("prune", "--keep-size=-1G"), "'-1G' is no size"),
     ],
 )
-def test_what_does_not_go(empty: Store, run_cli: Cli, words: tuple[str, ...], said: str) -> None:
+def test_refused_words(empty: Store, run_cli: Cli, words: tuple[str, ...], message: str) -> None:
     result = run_cli("cache", *words)
     assert (result.code, result.out) == (2, "")
-    assert said in result.err.splitlines()[0]
+    assert message in result.err.splitlines()[0]
     assert result.err.splitlines()[1].startswith("    ")
     assert empty.entries() == []
 
@@ -271,7 +269,7 @@ def test_sizes(text: str, expected: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "G", "1 G", "-1", "1.G", ".5G", "1e9", "5X", "1iB", "²G", "1G\n", "9" * 99, "nan"]
 )
-def test_what_is_no_size(text: str) -> None:
+def test_refused_sizes(text: str) -> None:
     with pytest.raises(UsageError, match="is no size"):
         size(text)
 

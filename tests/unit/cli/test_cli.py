@@ -66,7 +66,7 @@ def test_help(run_cli: Cli, command: str | None) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_is_parsed_as_among_the_others(run_cli: Cli, command: str) -> None:
-    """Without a name, the parsers of all commands are made."""
+    """Make the parsers of all commands if none is named."""
     [alone] = subparsers(main.parser(command)).values()
     among = subparsers(main.parser())[command]
     assert alone.format_help() == among.format_help()
@@ -169,22 +169,22 @@ def test_json(run_cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("list",), "stopped\n"),
         (("diff", "here", "here"), "stopped\n"),
         (("build", "here"), "stopped; the image that stood there before is unchanged\n"),
     ],
 )
-def test_whoever_is_stopped_says_what_is_left(
-    run_cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+def test_a_stopped_command_names_its_leftovers(
+    run_cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
 ) -> None:
     def stop(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("importlib.import_module", stop)
     result = run_cli("--project", GOOD, *words)
-    assert (result.code, result.err) == (130, f"sifwright: {said}")
+    assert (result.code, result.err) == (130, f"sifwright: {message}")
 
 
 def test_a_folder_for_the_machine_that_is_there(run_cli: Cli, tmp_path: Path) -> None:
@@ -223,18 +223,18 @@ def test_a_pipe_gets_no_escape_codes(
 
 @pytest.mark.parametrize("no_color", [True, False])
 def test_colours_on_a_terminal(clean_environment: Mapping[str, str], *, no_color: bool) -> None:
-    ours, theirs = pty.openpty()
+    terminal, child_end = pty.openpty()
     env = {**clean_environment, "TERM": "xterm", "PATH": "/nowhere"} | (
         {"NO_COLOR": "1"} if no_color else {}
     )
     # There is no engine on this PATH: the first step fails, in red.
     assert (
-        _spawn("build", "here", *MIRROR, env=env, stdout=theirs).returncode
+        _spawn("build", "here", *MIRROR, env=env, stdout=child_end).returncode
         == MachineError.exit_code
     )
-    os.close(theirs)
-    text = os.read(ours, 1 << 16).decode()
-    os.close(ours)
+    os.close(child_end)
+    text = os.read(terminal, 1 << 16).decode()
+    os.close(terminal)
     assert "failed" in text
     colours = re.findall(r"\x1b\[[0-9;]*m", text)
     assert not [c for c in colours if re.search(r"[34]\d", c)] if no_color else colours
@@ -247,7 +247,9 @@ def test_a_latin_terminal_is_no_reason_to_fail(clean_environment: Mapping[str, s
 
 
 def test_a_locale_changes_no_plan_and_no_definition(clean_environment: Mapping[str, str]) -> None:
-    """The C locale without Python's remedies knows ASCII only; ISO 8859-1 is seldom installed."""
+    """Take the C locale without Python's remedies, which knows ASCII only; ISO 8859-1 is rarely
+    installed.
+    """
     ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     written = []
     for locale in ({"LC_ALL": "C.UTF-8"}, ascii_only):
@@ -261,7 +263,7 @@ def test_a_locale_changes_no_plan_and_no_definition(clean_environment: Mapping[s
 
 
 def test_the_words_of_a_file_are_not_markup(project: Path, run_cli: Cli) -> None:
-    """rich takes [bold] and :smile: for its own unless told otherwise."""
+    """Print [bold] and :smile: as they are, which rich takes for markup by default."""
     path = project / "defs/sites/here.yaml"
     path.write_text(path.read_text().replace("A machine to test with", '"[red]A[/] [x] :smile:"'))
     assert "[red]A[/] [x] :smile:" in run_cli("--project", project, "list", "sites").out

@@ -21,7 +21,7 @@ def subparsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def options() -> list[tuple[str, str, argparse.Action]]:
-    """Of every command its options: command, option, and what the parser knows of it."""
+    """Return the options of every command: command, option, and the parser's facts of it."""
     return [
         (name, option, action)
         for name, parser in subparsers().items()
@@ -50,12 +50,12 @@ def test_a_command_loads_no_other() -> None:
 
 
 def test_an_option_means_the_same_everywhere() -> None:
-    """The same choices and the same number of values; --format names what a command writes."""
+    """Compare choices and numbers of values; --format names the form that a command writes."""
     forms: dict[str, set[object]] = {}
     for _, option, action in options():
         choices = None if option == "--format" else tuple(action.choices or ())
         forms.setdefault(option, set()).add((choices, action.nargs))
-    assert [option for option, found in forms.items() if len(found) > 1] == []
+    assert [option for option, form in forms.items() if len(form) > 1] == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
@@ -76,7 +76,7 @@ def test_bash_completes_a_command(run_cli: Cli) -> None:
 
 
 def test_make_writes_the_manual_page() -> None:
-    """Its command is taken from the Makefile."""
+    """Take its command from the Makefile."""
     lines = (CHECKOUT / "Makefile").read_text().partition("\nman:")[2].partition("\n\n")[0]
     command = shlex.split(lines.partition("@.venv/bin/")[2].replace("\\\n", " "))
     page = run([Path(sys.executable).with_name(command[0]), *command[1:-2]])

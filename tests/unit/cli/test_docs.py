@@ -19,7 +19,7 @@ PURE = {"list", "show", "lint"}
 
 
 def shown() -> list[tuple[str, str]]:
-    """Commands that a page shows with their output."""
+    """Return commands that a page shows with their output."""
     blocks = (block for page in PAGES for block in BLOCK.findall(page.read_text()))
     pairs = (pair for block in blocks for pair in COMMAND.findall(block))
     return [(command, text) for command, text in pairs if command.split()[0] in PURE]
@@ -31,7 +31,7 @@ def test_the_commands_are_found_in_the_text() -> None:
 
 @pytest.mark.parametrize(("command", "text"), shown())
 def test_its_output_is_what_is_printed(run_cli: Cli, command: str, text: str) -> None:
-    """Line by line, in order; '…' stands for lines, or the part of a line, that are left out."""
+    """Compare line by line; '…' stands for lines, or a part of a line, that are left out."""
     result = run_cli("--project", CHECKOUT, *shlex.split(command))
     lines = iter(f"{result.out}{result.err}".splitlines())
     for line in text.splitlines():

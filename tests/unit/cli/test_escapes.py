@@ -59,7 +59,7 @@ def _project(folder: Path, number: int, change: Change) -> Path:
 
 
 def _plant(folder: Path) -> None:
-    """What must not be read, in the forms that would be taken if it were."""
+    """Plant files that must not be read, in the forms that a reader would take."""
     (folder / "secret").write_text(f"#!/bin/bash\nset -euo pipefail\n# {CANARY}\n")
     (folder / "outside").mkdir()
     (folder / "outside" / "file").write_text(CANARY)

@@ -1,4 +1,4 @@
-"""What a person reads of an image's facts."""
+"""Lines about an image's facts for a person."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ BASES = {
 
 
 @pytest.mark.parametrize("case", BASES)
-def test_what_it_means_as_a_base(case: str) -> None:
-    facts, said = BASES[case]
-    assert [*lines(facts)][-1].endswith(said)
+def test_its_meaning_as_a_base(case: str) -> None:
+    facts, expected = BASES[case]
+    assert [*lines(facts)][-1].endswith(expected)
 
 
 def test_a_variable_that_only_a_shell_can_read_is_named() -> None:
-    found = [*lines(replace(FACTS, unread_environment=("A",)))]
-    assert "env          A: only a shell can read its value" in found
+    result = [*lines(replace(FACTS, unread_environment=("A",)))]
+    assert "env          A: only a shell can read its value" in result
 
 
 def test_nothing_of_an_image_controls_the_terminal() -> None:
     hostile = replace(FACTS, source="x", os="\x1b[31mred", labels={"a\nb": "c\nimage  fake"})
-    found = [*lines(hostile)]
-    assert all(line.isprintable() for line in found)
-    assert sum(line.startswith("image") for line in found) == 1
+    result = [*lines(hostile)]
+    assert all(line.isprintable() for line in result)
+    assert sum(line.startswith("image") for line in result) == 1
 
 
 def test_labels_are_lines(
@@ -68,7 +68,7 @@ def test_labels_are_lines(
 
 
 def archive(path: Path, *tags: str) -> Path:
-    """What 'docker save' writes, as far as it is read to find an image by its tag."""
+    """Make an archive of 'docker save' with the parts that are read to find an image by its tag."""
     data = json.dumps([{"Config": "none", "RepoTags": tags, "Layers": []}]).encode()
     member = tarfile.TarInfo("manifest.json")
     member.size = len(data)
@@ -80,9 +80,9 @@ def archive(path: Path, *tags: str) -> Path:
 def test_nor_does_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = archive(tmp_path / "image.tar", "a\x1b[2J\u202e:1")
     assert main(["inspect", f"docker-archive:{path}:b"]) == 2
-    said = capsys.readouterr().err
-    assert r"a\x1b[2J\u202e:1" in said
-    assert all(line.isprintable() for line in said.splitlines())
+    message = capsys.readouterr().err
+    assert r"a\x1b[2J\u202e:1" in message
+    assert all(line.isprintable() for line in message.splitlines())
 
 
 def test_the_name_of_a_file_is_not_markup(

@@ -17,7 +17,7 @@ def test_an_image_for_each_combination() -> None:
     images = list(matrix.expand(arguments(*texts, site="a,b", image="x,y")))
     names = [f"{image.site}/{image.image}{matrix.suffix(image)}" for image in images]
     ends = ("@1.0+cpu@fast", "@2.0@fast")
-    assert names == [f"{place}{end}" for place in ("a/x", "a/y", "b/x", "b/y") for end in ends]
+    assert names == [f"{folder}{end}" for folder in ("a/x", "a/y", "b/x", "b/y") for end in ends]
     assert matrix.settings(images[0]) == ["l.other=3", "l.version=1.0+cpu", "m.mode=fast"]
     # The command of a job, which names one value, leads to the same folder.
     chosen = [word.partition("=")[2] for word in matrix.words(images[1]) if "--matrix" in word]

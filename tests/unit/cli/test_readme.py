@@ -56,13 +56,13 @@ def test_its_site_works(followed: Path, run_cli: Cli) -> None:
 
 
 def test_its_error_is_what_is_printed(run_cli: Cli) -> None:
-    said = run_cli("plan", "local", "--set", "pytorch-wheel.variant=cu126")
-    assert said.code == 4
-    assert said.err in README
+    message = run_cli("plan", "local", "--set", "pytorch-wheel.variant=cu126")
+    assert message.code == 4
+    assert message.err in README
 
 
 def test_its_job_script_is_what_is_printed(run_cli: Cli) -> None:
-    """Line by line, in order; '…' stands for those that are left out."""
+    """Compare line by line; '…' stands for lines that are left out."""
     (command, shown) = re.findall(
         r"\$ sifwright (jobscript .*)\n(#!.*\n(?:.*\n)*?)```", JOB_SCRIPTS
     )[0]

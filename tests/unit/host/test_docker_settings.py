@@ -1,4 +1,4 @@
-"""What a user set for the command `docker`; what is wrong with it is said of its file."""
+"""Settings of a user for the command `docker`; an error names their file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def refusal() -> str:
 
 
 def context(home: Path, name: str, text: str) -> Path:
-    """As 'docker context create' keeps it."""
+    """Write a context as 'docker context create' keeps it."""
     file = home / "contexts/meta" / hashlib.sha256(name.encode()).hexdigest() / "meta.json"
     file.parent.mkdir(parents=True)
     file.write_text(text)
@@ -62,15 +62,15 @@ def test_a_context_that_is_there(home: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_context_that_is_not_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "config.json").write_text(json.dumps({"currentContext": "gone"}))
-    said = refusal()
-    assert said.startswith(f"{home}/config.json: there is no Docker context 'gone'\n")
-    assert "docker context ls" in said
+    message = refusal()
+    assert message.startswith(f"{home}/config.json: there is no Docker context 'gone'\n")
+    assert "docker context ls" in message
     monkeypatch.setenv("DOCKER_CONTEXT", "nope")
     assert refusal().startswith("DOCKER_CONTEXT: there is no Docker context 'nope'\n")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "Expecting value"),
         ("{", "Expecting property name"),
@@ -87,18 +87,18 @@ def test_a_context_that_is_not_there(home: Path, monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_a_context_that_is_damaged(
-    home: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+    home: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     file = context(home, "mine", text)
     monkeypatch.setenv("DOCKER_CONTEXT", "mine")
-    assert refusal().startswith(f"{file}: Docker's context 'mine' cannot be read: {said}")
+    assert refusal().startswith(f"{file}: Docker's context 'mine' cannot be read: {message}")
 
 
 @pytest.mark.parametrize("endpoint", [{}, {"Host": None}, {"Host": ""}])
 def test_a_context_without_an_address(
     home: Path, monkeypatch: pytest.MonkeyPatch, endpoint: dict[str, object]
 ) -> None:
-    """As with Docker's command, it is the usual engine."""
+    """Take the usual engine, as Docker's command does."""
     usual = find_engine.addresses()
     context(home, "mine", json.dumps({"Endpoints": {"docker": endpoint}}))
     monkeypatch.setenv("DOCKER_CONTEXT", "mine")
@@ -106,18 +106,18 @@ def test_a_context_without_an_address(
 
 
 def test_a_context_for_no_address(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the context that has to be mended, not DOCKER_HOST."""
+    """Name the context as the cause, not DOCKER_HOST."""
     host = f"user:{CANARY}@127.0.0.1:2375"
     file = context(home, "mine", json.dumps({"Endpoints": {"docker": {"Host": host}}}))
     monkeypatch.setenv("DOCKER_CONTEXT", "mine")
-    said = refusal()
-    what = "'127.0.0.1:2375', the Host of Docker's context 'mine', is no address of an engine"
-    assert said.startswith(f"{file}: {what}")
-    assert "docker context ls" in said
+    message = refusal()
+    text = "'127.0.0.1:2375', the Host of Docker's context 'mine', is no address of an engine"
+    assert message.startswith(f"{file}: {text}")
+    assert "docker context ls" in message
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("[]", "it is a list, and not an object"),
         ("[" * 100_000, "nested too deeply"),
@@ -152,12 +152,12 @@ def test_a_context_for_no_address(home: Path, monkeypatch: pytest.MonkeyPatch) -
         ('{"HttpHeaders": {"a": "\u20ac"}}', "'a' of 'HttpHeaders' cannot be sent"),
     ],
 )
-def test_settings_that_are_none(home: Path, text: str, said: str) -> None:
-    """Whoever named an engine is told of them as well: the SDK reads them for each."""
+def test_settings_that_are_none(home: Path, text: str, expected: str) -> None:
+    """Report them for a named engine as well: the SDK reads them for each."""
     (home / "config.json").write_text(text)
-    found = refusal()
-    assert found.startswith(f"{home}/config.json: Docker's settings cannot be used: {said}")
-    assert "DOCKER_CONFIG" in found
+    message = refusal()
+    assert message.startswith(f"{home}/config.json: Docker's settings cannot be used: {expected}")
+    assert "DOCKER_CONFIG" in message
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_settings_that_are_none(home: Path, text: str, said: str) -> None:
 def test_settings_that_the_sdk_takes(
     home: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    """A null is nothing, as it is for Docker."""
+    """Take a null for no setting, as Docker does."""
     (home / "config.json").write_text(text)
     monkeypatch.setenv("DOCKER_HOST", SOCKET)
     assert find_engine.addresses() == [SOCKET]
@@ -197,7 +197,7 @@ def test_the_command_line_says_so(home: Path, run_cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said", "fix"),
+    ("value", "expected", "fix"),
     [
         ("/run/x.sock", "what kind it is (unix://) is not said", "DOCKER_HOST=unix:///run/x.sock"),
         ("localhost:2375", "is not said", "DOCKER_HOST=unix:///var/run/docker.sock"),
@@ -214,14 +214,14 @@ def test_the_command_line_says_so(home: Path, run_cli: Cli) -> None:
         ("npipe:////./pipe/docker_engine", "nothing is known of npipe://", "DOCKER_HOST=unix://"),
     ],
 )
-def test_what_is_no_address(
-    monkeypatch: pytest.MonkeyPatch, value: str, said: str, fix: str
+def test_refused_addresses(
+    monkeypatch: pytest.MonkeyPatch, value: str, expected: str, fix: str
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", value)
-    found = refusal()
-    assert found.startswith(f"{value}: ")
-    assert said in found.splitlines()[0]
-    assert fix in found.splitlines()[1]
+    message = refusal()
+    assert message.startswith(f"{value}: ")
+    assert expected in message.splitlines()[0]
+    assert fix in message.splitlines()[1]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which processors this machine can emulate, and how Linux is told."""
+"""Processors that this machine can emulate, and their registration with Linux."""
 
 import os
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_the_line_for_the_kernel() -> None:
 def test_an_emulator_of_the_machine(
     entry: str, expected: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the flag F a container would need the emulator in its own tree."""
+    """Require the flag F: without it, a container would need the emulator in its own tree."""
     (tmp_path / "qemu-aarch64").write_text(entry)
     (tmp_path / "status").write_text("enabled\n")
     monkeypatch.setattr(binfmt, "REGISTER", tmp_path)
@@ -56,7 +56,7 @@ def test_an_emulator_of_the_machine(
 
 @pytest.fixture
 def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A static emulator on the PATH of an x86_64 machine of today."""
+    """Put a static emulator on the PATH of an x86_64 machine of today."""
     program = tmp_path / "qemu-aarch64-static"
     program.write_bytes(STATIC)
     program.chmod(0o755)
@@ -69,7 +69,7 @@ def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
-def test_what_emulation_needs(qemu: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_needs_of_emulation(qemu: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert emulate.problem("aarch64") == ""
     monkeypatch.setattr(ids, "needs_fakeroot", lambda: False)
     assert emulate.problem("aarch64").endswith("build as an ordinary user")
@@ -99,7 +99,7 @@ def test_layers_that_compile_are_refused(real: Catalog, monkeypatch: pytest.Monk
 def test_each_image_of_a_command_has_its_processor(
     real: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The program was started again for the first; the second is for this machine's processor."""
+    """Start the program again for the first image; the second is for this machine's processor."""
     for name, value in emulate.environment("aarch64").items():
         monkeypatch.setenv(name, value)
     plan = resolve(real, "local", "pytorch", [])
@@ -108,11 +108,11 @@ def test_each_image_of_a_command_has_its_processor(
 
 
 def test_files_of_another_processor(tmp_path: Path) -> None:
-    """A file for GPUs (e_machine 190) and a cut one are no programs of a processor."""
+    """Take a file for GPUs (e_machine 190) and a cut file for no programs of a processor."""
     head = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00"
     files = {
         "ours": head + b"\xb7\0",
-        "theirs": head + b"\x3e\0",
+        "foreign": head + b"\x3e\0",
         "gpu": head + b"\xbe\0",
         "cut": head,
     }
@@ -124,6 +124,6 @@ def test_files_of_another_processor(tmp_path: Path) -> None:
     assert [problem.what for problem in caught.value.problems] == [
         "is for x86_64 processors, the site has aarch64"
     ]
-    assert caught.value.problems[0].where == "layer 'system': '/theirs'"
+    assert caught.value.problems[0].where == "layer 'system': '/foreign'"
     with pytest.raises(BuildError, match="is for aarch64 processors"):
         refuse_other_processor(sif, "x86_64")

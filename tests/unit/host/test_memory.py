@@ -1,4 +1,4 @@
-"""What is remembered between runs: digests of large files, and the mirror of this machine's apt."""
+"""Memory between runs: digests of large files, and the mirror of this machine's apt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ cat "{folder}/answer"
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that were read, all of them."""
+    """Return all files that were read."""
     seen: list[Path] = []
     real = files.sha256
 
@@ -40,7 +40,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def _digest(path: Path) -> str:
-    """As another process would be told."""
+    """Return the digest that another process would get."""
     digest_cache._digest.cache_clear()  # noqa: SLF001
     return digest_cache.sha256(path)
 
@@ -63,7 +63,7 @@ def test_a_file_is_read_again_only_after_a_change(tmp_path: Path, read: list[Pat
 
 
 @pytest.mark.usefixtures("cache")
-def test_what_is_remembered_is_not_read(tmp_path: Path, read: list[Path]) -> None:
+def test_files_of_remembered_digests_are_not_read(tmp_path: Path, read: list[Path]) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"one")
     digest_cache.remember(path.stat(), "0" * 64)
@@ -73,10 +73,10 @@ def test_what_is_remembered_is_not_read(tmp_path: Path, read: list[Path]) -> Non
 
 @pytest.mark.parametrize("hours", [24, 1000, -1])
 @pytest.mark.usefixtures("cache")
-def test_what_is_remembered_is_believed_for_a_day(
+def test_remembered_digests_are_believed_for_a_day(
     tmp_path: Path, read: list[Path], monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
-    """Also if the clock was wrong in between."""
+    """Believe it also if the clock was wrong in between."""
     path = tmp_path / "file"
     path.write_bytes(b"one")
     monkeypatch.setattr(digest_cache, "identity", lambda _status: "as if nothing had touched it")
@@ -132,7 +132,7 @@ def test_no_cache_is_made_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.all
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving a file away needs root")
-def test_what_somebody_else_wrote_is_not_believed(cache: Path) -> None:
+def test_digests_of_another_user_are_not_believed(cache: Path) -> None:
     fact_cache.write("some.json", {"a": "b"})
     os.chown(cache / "some.json", 65534, 65534)
     assert fact_cache.read("some.json") == {}
@@ -151,7 +151,7 @@ def _apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_apt")
 def test_each_archive_has_its_own_mirror(tmp_path: Path) -> None:
-    """The first of several; apt is asked once."""
+    """Take the first of several; apt is asked once."""
     lines = (
         "http://other.example/debian|Debian|Debian",
         "http://second.example/security/|Debian-Security|Debian",

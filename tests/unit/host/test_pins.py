@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def upstream(project: Path, run_cli: Cli, mirrors_file: MirrorsFile) -> Iterator[Upstream]:
-    with served(project, mirrors_file.folder, run_cli) as made:
-        yield made
+    with served(project, mirrors_file.folder, run_cli) as project_served:
+        yield project_served
 
 
 # ---- listed ---------------------------------------------------------------------------------
@@ -105,12 +105,14 @@ def test_a_branch_that_loses_the_commit_is_reported(upstream: Upstream) -> None:
     for option in ("--check", "--add"):
         done = upstream.pins("tool", "the-git", "1.0.0", option)
         assert done.code == 3
-        said = "tool the-git 1.0.0: the commit is no longer in the repository\n"
-        assert f"{said}    from:   {GIT}\n    pinned: {upstream.commit}\n" in done.err
+        message = "tool the-git 1.0.0: the commit is no longer in the repository\n"
+        assert f"{message}    from:   {GIT}\n    pinned: {upstream.commit}\n" in done.err
 
 
 def test_a_plain_web_server_of_a_branch(upstream: Upstream, mirrors_file: MirrorsFile) -> None:
-    """It gives no single commits: all of the history is asked for one that is no branch's tip."""
+    """Fetch the whole history for a commit that is no branch's tip: the server has no single
+    commits.
+    """
     _on_a_branch(upstream)
     repository(upstream.folder, "later\n", tag="v2.0.0")
     with serve_folder(upstream.folder / ".git") as url:
@@ -137,7 +139,7 @@ def test_one_place_each(upstream: Upstream, more: str) -> None:
     assert "exactly one of these is needed: " in done.err
 
 
-def test_what_does_not_answer_is_said(upstream: Upstream) -> None:
+def test_silent_servers_are_named(upstream: Upstream) -> None:
     done = upstream.pins("tool", "the-archive", "1.1.0", "--check")
     assert done.code == 5
     assert "tool the-archive 1.1.0: cannot be looked up" in done.err
@@ -161,8 +163,8 @@ def test_in_the_middle_of_the_file_too(upstream: Upstream) -> None:
     commit = repository(upstream.folder, "later\n", tag="v1.2.0")
     assert upstream.pins("tool", "the-git", "1.2.0", "--add").code == 0
     before = upstream.text.splitlines()
-    place = next(n for n, line in enumerate(before) if "soon" in line) + 1
-    after = [*before[:place], f'    "1.2.0": {{commit: "{commit}"}}', *before[place:]]
+    index = next(n for n, line in enumerate(before) if "soon" in line) + 1
+    after = [*before[:index], f'    "1.2.0": {{commit: "{commit}"}}', *before[index:]]
     assert upstream.path.read_text().splitlines() == after
 
 
@@ -189,7 +191,7 @@ def test_a_light_tag_is_its_commit(upstream: Upstream) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (
             ("tool", "the-git", "9.9.9"),
@@ -209,11 +211,11 @@ def test_a_light_tag_is_its_commit(upstream: Upstream) -> None:
     ],
 )
 def test_nothing_is_written_where_it_cannot_be(
-    upstream: Upstream, words: tuple[str, ...], code: int, said: str
+    upstream: Upstream, words: tuple[str, ...], code: int, message: str
 ) -> None:
     done = upstream.pins(*words, "--add")
     assert done.code == code
-    assert said in done.err
+    assert message in done.err
     assert upstream.path.read_text() == upstream.text
 
 

@@ -1,4 +1,4 @@
-"""Which image a tag stands for: names as Docker reads them, and what registries answer."""
+"""The image of a tag: names as Docker reads them, and the answers of registries."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ NAMES = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names(name: str) -> None:
-    found = parse(name)
-    assert str(found) == NAMES[name]
-    assert found.http == name.startswith("http:")
-    assert parse(str(found)) == replace(found, http=False)
+    result = parse(name)
+    assert str(result) == NAMES[name]
+    assert result.http == name.startswith("http:")
+    assert parse(str(result)) == replace(result, http=False)
 
 
 def test_where_the_interface_is() -> None:
@@ -42,47 +42,47 @@ def test_where_the_interface_is() -> None:
     assert parse("http://a.example:5000/b").api == "http://a.example:5000/v2/b"
 
 
-def _ask(found: Registry, name: str) -> str:
-    return digest(parse(f"http://{found.host}/{name}"))
+def _ask(registry: Registry, name: str) -> str:
+    return digest(parse(f"http://{registry.host}/{name}"))
 
 
 @pytest.mark.parametrize("names_digest", [True, False])
 def test_a_tag_and_a_digest(names_digest: bool) -> None:  # noqa: FBT001  # a parameter of the test
-    with running(Registry(names_digest=names_digest)) as found:
-        expected = found.push("a/b", "1.0", b"one")
-        assert _ask(found, "a/b:1.0") == expected
-        assert _ask(found, f"a/b@{expected}") == expected
-        moved = found.push("a/b", "1.0", b"two")
-        assert _ask(found, "a/b:1.0") == moved != expected
+    with running(Registry(names_digest=names_digest)) as registry:
+        expected = registry.push("a/b", "1.0", b"one")
+        assert _ask(registry, "a/b:1.0") == expected
+        assert _ask(registry, f"a/b@{expected}") == expected
+        moved = registry.push("a/b", "1.0", b"two")
+        assert _ask(registry, "a/b:1.0") == moved != expected
 
 
 def test_no_such_tag_names_those_there_are() -> None:
-    with running(Registry()) as found:
-        found.push("a/b", "1.0", b"")
-        found.push("a/b", "1.1", b"")
+    with running(Registry()) as registry:
+        registry.push("a/b", "1.0", b"")
+        registry.push("a/b", "1.1", b"")
         with pytest.raises(RegistryError) as caught:
-            _ask(found, "a/b:1.2")
+            _ask(registry, "a/b:1.2")
         assert "there is no 1.2. Did you mean '1." in str(caught.value)
         assert "Known: 1.0, 1.1." in str(caught.value)
         with pytest.raises(RegistryError, match=r"there is no image 127.0.0.1:\d+/a/c:1"):
-            _ask(found, "a/c:1")
+            _ask(registry, "a/c:1")
 
 
 def test_a_registry_that_wants_a_login(monkeypatch: pytest.MonkeyPatch) -> None:
-    with running(Registry(login="user:canary4711")) as found:
-        expected = found.push("a/b", "1.0", b"")
+    with running(Registry(login="user:canary4711")) as registry:
+        expected = registry.push("a/b", "1.0", b"")
         monkeypatch.delenv("APPTAINER_DOCKER_USERNAME", raising=False)
         with pytest.raises(RegistryError) as caught:
-            _ask(found, "a/b:1.0")
+            _ask(registry, "a/b:1.0")
         assert "HTTP 401" in str(caught.value)
         assert "APPTAINER_DOCKER_USERNAME" in caught.value.fix
         monkeypatch.setenv("APPTAINER_DOCKER_USERNAME", "user")
         monkeypatch.setenv("APPTAINER_DOCKER_PASSWORD", "wrong")
         with pytest.raises(RegistryError) as caught:
-            _ask(found, "a/b:1.0")
+            _ask(registry, "a/b:1.0")
         assert "wrong" not in str(caught.value) + caught.value.fix
         monkeypatch.setenv("APPTAINER_DOCKER_PASSWORD", "canary4711")
-        assert _ask(found, "a/b:1.0") == expected
+        assert _ask(registry, "a/b:1.0") == expected
 
 
 @pytest.mark.parametrize(

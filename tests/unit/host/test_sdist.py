@@ -71,25 +71,29 @@ def index() -> Index:
 
 @pytest.fixture
 def url(index: Index) -> Iterator[str]:
-    with serve(index.answer) as found:
-        yield f"{found}/root/simple"
+    with serve(index.answer) as address:
+        yield f"{address}/root/simple"
 
 
 # ---- found ----------------------------------------------------------------------------------
 
 
 def test_an_index_is_asked_for_exactly_that_version(index: Index, url: str) -> None:
-    found = sdist.find("The.Toy", "1.0", {"PIP_INDEX_URL": f"{url}/"})
-    place = f"{url.removesuffix('/simple')}/files/the_toy-1.0.tar.gz"
-    assert (found.address, found.sha256, found.trusted) == (place, sha256(GOOD), False)
+    file_found = sdist.find("The.Toy", "1.0", {"PIP_INDEX_URL": f"{url}/"})
+    address = f"{url.removesuffix('/simple')}/files/the_toy-1.0.tar.gz"
+    assert (file_found.address, file_found.sha256, file_found.trusted) == (
+        address,
+        sha256(GOOD),
+        False,
+    )
     assert index.asked == ["/root/simple/the-toy/"]
 
 
 def test_the_indexs_login_is_for_what_lies_beside_it(index: Index, url: str) -> None:
     index.login = "user:p@ssswordfish"
     settings = {"PIP_INDEX_URL": url.replace("//", f"//{LOGIN}@")}
-    found = sdist.find("the-toy", "1.0", settings)
-    assert found.address.startswith(f"http://{LOGIN}@127.0.0.1:")
+    file_found = sdist.find("the-toy", "1.0", settings)
+    assert file_found.address.startswith(f"http://{LOGIN}@127.0.0.1:")
     wrong = {"PIP_INDEX_URL": url.replace("//", "//user:xswordfish@")}
     for version, other in (("2.0", settings), ("1.0", wrong), ("1.0", {"PIP_INDEX_URL": url})):
         with pytest.raises(sdist.NotFound) as caught:
@@ -117,8 +121,8 @@ def test_without_an_index_none_is_asked(index: Index, url: str) -> None:
 
 def test_a_further_index_and_a_trusted_host(url: str) -> None:
     settings = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_EXTRA_INDEX_URL": url}
-    found = sdist.find("the-toy", "1.0", settings | {"PIP_TRUSTED_HOST": "127.0.0.1"})
-    assert found.trusted
+    file_found = sdist.find("the-toy", "1.0", settings | {"PIP_TRUSTED_HOST": "127.0.0.1"})
+    assert file_found.trusted
     with pytest.raises(sdist.NotFound) as caught:
         sdist.find("the-toy", "3.0", settings)
     assert "no the-toy-3.0.tar.gz (http://127.0.0.1:9/the-toy/: " in str(caught.value)
@@ -139,28 +143,28 @@ def test_fetch_source_unpacks_it_and_runs_nothing(step: Step, index: Index, url:
 
 
 def test_another_archive_is_refused(step: Step, index: Index, url: str) -> None:
-    """Whatever the index says that its sum is."""
+    """Refuse it for any sum that the index names."""
     index.digest = WRONG
     pip = {"PIP_INDEX_URL": url.replace("//", f"//{LOGIN}@")}
-    said = refused(step, step.fetch(f"pip the-toy 1.0 {WRONG}", pip=pip))
-    place = f"{url.removesuffix('/simple')}/files/the_toy-1.0.tar.gz"
-    assert f"from:     the-toy 1.0 of a Python package index (asked: {place})" in said
-    assert f"expected: {WRONG}, its pin" in said
-    assert f"found:    {sha256(GOOD)}" in said
-    assert "swordfish" not in said
+    message = refused(step, step.fetch(f"pip the-toy 1.0 {WRONG}", pip=pip))
+    address = f"{url.removesuffix('/simple')}/files/the_toy-1.0.tar.gz"
+    assert f"from:     the-toy 1.0 of a Python package index (asked: {address})" in message
+    assert f"expected: {WRONG}, its pin" in message
+    assert f"found:    {sha256(GOOD)}" in message
+    assert "swordfish" not in message
     record = f"toy the-toy 1.0 {WRONG}\n"
-    said = refused(step, step.fetch("pip the-toy 1.0 -", pip=pip, record=record))
-    assert "what it was when it was first used here" in said
+    message = refused(step, step.fetch("pip the-toy 1.0 -", pip=pip, record=record))
+    assert "what it was when it was first used here" in message
 
 
-def test_what_is_cut_off_or_missing_is_refused(step: Step, index: Index, url: str) -> None:
+def test_cut_or_missing_archives_are_refused(step: Step, index: Index, url: str) -> None:
     pip = {"PIP_INDEX_URL": url}
-    said = refused(step, step.fetch(f"pip the-toy 2.0 {WRONG}", pip=pip))
-    assert "'the-toy' of layer 'toy' cannot be downloaded" in said
-    assert "no the-toy-2.0.tar.gz" in said
+    message = refused(step, step.fetch(f"pip the-toy 2.0 {WRONG}", pip=pip))
+    assert "'the-toy' of layer 'toy' cannot be downloaded" in message
+    assert "no the-toy-2.0.tar.gz" in message
     index.cut = True
-    said = refused(step, step.fetch(f"pip the-toy 1.0 {sha256(GOOD)}", pip=pip))
-    assert "cannot be downloaded" in said
+    message = refused(step, step.fetch(f"pip the-toy 1.0 {sha256(GOOD)}", pip=pip))
+    assert "cannot be downloaded" in message
     assert index.asked.count(f"/root/files/{FILE}") == 3
 
 
@@ -168,8 +172,8 @@ def test_the_mirrors_file_may_lead_the_files_elsewhere(step: Step, index: Index,
     files = url.replace("/simple", "/files")
     pip = {"PIP_INDEX_URL": url.replace("127.0.0.1", "localhost")}
     rules = ((files.replace("127.0.0.1", "localhost"), f"{files}/nowhere"),)
-    said = refused(step, step.fetch(f"pip the-toy 1.0 {sha256(GOOD)}", pip=pip, rules=rules))
-    assert f"(asked: {files}/nowhere/{FILE})" in said
+    message = refused(step, step.fetch(f"pip the-toy 1.0 {sha256(GOOD)}", pip=pip, rules=rules))
+    assert f"(asked: {files}/nowhere/{FILE})" in message
     assert f"/root/files/{FILE}" not in index.asked
 
 
@@ -180,7 +184,7 @@ def test_the_mirrors_file_may_lead_the_files_elsewhere(step: Step, index: Index,
 def pinned(
     project: Path, mirrors_file: MirrorsFile, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    """A layer with a source from the index, which the mirrors file names."""
+    """Make a layer with a source from the index, which the mirrors file names."""
     monkeypatch.setattr(pip_settings, "_pip_config", str)
     mirrors_file.write(json.dumps({"pip": {"index-url": url}}))
     path = project / "defs" / "layers" / "tool" / "pins.yaml"
@@ -223,11 +227,11 @@ def test_the_check_before_the_build_asks_for_it(pinned: Path, project: Path, ind
         if "toy" in p.what
     ] == []
     index.names = ("the_toy-0.9.tar.gz",)
-    (said,) = (
+    (results,) = (
         p.what
         for p in network_checks.problems(plan.steps, WheelTarget("", os.uname().machine), {})
         if "toy" in p.what
     )
-    assert said.startswith(
+    assert results.startswith(
         "the source toy cannot be fetched from a Python package index: no the-toy-1"
     )

@@ -42,22 +42,24 @@ REFUSED = {
 
 
 def _look(image: str) -> tuple[int, str]:
-    """The status of a look at an image, and the message; fails where it takes too much."""
+    """Return the status and the message of a look at an image; fail if it takes too much."""
     done = run(
         [sys.executable, "-c", _LOOK, image],
         timeout=_SECONDS,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES)),
     )
-    *said, peak = done.stderr.splitlines() or ["nothing"]
+    *errors, peak = done.stderr.splitlines() or ["nothing"]
     assert peak.isdecimal(), done.stderr[-2000:]
     assert int(peak) < _MOST_KILOBYTES
-    return done.returncode, "\n".join(said)
+    return done.returncode, "\n".join(errors)
 
 
-def _check(case: str, status: int, said: str) -> None:
-    assert REFUSED.get(case, "") in said
-    assert (status, "Copy or build the image again" in said) == ((2, True) if said else (0, False))
-    assert bool(said) == (case in REFUSED)
+def _check(case: str, status: int, message: str) -> None:
+    assert REFUSED.get(case, "") in message
+    assert (status, "Copy or build the image again" in message) == (
+        (2, True) if message else (0, False)
+    )
+    assert bool(message) == (case in REFUSED)
 
 
 @pytest.mark.parametrize("case", hostile_images.LAYERS)

@@ -50,7 +50,7 @@ def build_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Clock:
-    """Goes on only where a slow server says so: a busy machine is slow, too."""
+    """A clock that only a slow server advances: a busy machine is slow, too."""
 
     now = 0.0
 
@@ -62,11 +62,11 @@ CLOCK = _Clock()
 
 
 def look(url: str) -> str:
-    """What is said of an image that cannot be fetched."""
+    """Return the message about an image that cannot be fetched."""
     with pytest.raises(SifwrightError) as caught:
         facts_of(f"{url}/a/b:1", processor="x86_64", progress=QuietProgress())
-    assert all(one.what and one.fix for one in caught.value.problems)
-    assert all(one.what.isprintable() for one in caught.value.problems)
+    assert all(problem.what and problem.fix for problem in caught.value.problems)
+    assert all(problem.what.isprintable() for problem in caught.value.problems)
     return str(caught.value)
 
 
@@ -88,7 +88,7 @@ def _endless(handler: BaseHTTPRequestHandler, status: int, piece: bytes, **heade
 
 
 def _slow(handler: BaseHTTPRequestHandler, data: bytes, seconds: float = 90) -> None:
-    """One byte now and then; after the first one, so many seconds of the tests' clock."""
+    """Send one byte now and then; after the first one, wait so many seconds of the tests' clock."""
     handler.close_connection = True
     try:
         for number in range(len(data)):
@@ -158,11 +158,11 @@ BREAKING: dict[str, tuple[Answer, str]] = {
 
 
 @pytest.mark.parametrize("case", BREAKING)
-def test_what_breaks_or_does_not_end(case: str) -> None:
-    answer, said = BREAKING[case]
+def test_broken_and_endless_answers(case: str) -> None:
+    answer, expected = BREAKING[case]
     with serve(answer) as url:
         text = look(url)
-    assert any(part in text for part in said.split("|")), text
+    assert any(part in text for part in expected.split("|")), text
 
 
 ENDLESS: dict[str, tuple[str, int, dict[str, str]]] = {
@@ -176,13 +176,13 @@ ENDLESS: dict[str, tuple[str, int, dict[str, str]]] = {
 
 @pytest.mark.parametrize("case", ENDLESS)
 def test_bodies_without_end(case: str) -> None:
-    place, status, headers = ENDLESS[case]
+    folder, status, headers = ENDLESS[case]
     sent = []
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
-        if f"/{place}" in handler.path:
+        if f"/{folder}" in handler.path:
             sent.append(_endless(handler, status, _MEGABYTE, **headers))
-        elif place == "token":
+        elif folder == "token":
             send(handler, 401, WWW_Authenticate=f'Bearer realm="{url}/token"')
         else:
             send(handler, 404)
@@ -226,9 +226,12 @@ def test_a_layer_that_comes_a_byte_at_a_time(
         streams.release()
 
     monkeypatch.setattr(http_session.Pace, "stream", stream)
-    with running(Registry()) as found:
-        found.push("a/b", "1", LAYER)
-        plain, layer = found.answer, max(found.blobs, key=lambda digest: len(found.blobs[digest]))
+    with running(Registry()) as result:
+        result.push("a/b", "1", LAYER)
+        plain, layer = (
+            result.answer,
+            max(result.blobs, key=lambda digest: len(result.blobs[digest])),
+        )
 
         def answer(handler: BaseHTTPRequestHandler) -> None:
             if handler.path.endswith(layer):
@@ -244,20 +247,20 @@ def test_a_layer_that_comes_a_byte_at_a_time(
     assert capsys.readouterr().out == ""
 
 
-def test_whoever_waits_says_for_whom(
+def test_a_waiting_command_names_the_server(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = threading.Event()
+    event = threading.Event()
 
     def heard(text: str) -> None:
         note(text)
-        said.set()
+        event.set()
 
     monkeypatch.setattr(http, "note", heard)
     monkeypatch.setattr(http, "_NOTE_AFTER", 0)
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
-        said.wait(LIMIT_SECONDS)
+        event.wait(LIMIT_SECONDS)
         send(handler, 404)
 
     with serve(answer) as url:
@@ -271,9 +274,9 @@ def test_netrc_is_for_no_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("APPTAINER_DOCKER_USERNAME", "user")
     monkeypatch.setenv("APPTAINER_DOCKER_PASSWORD", "canary4711")
     seen = []
-    with running(Registry(login="user:canary4711")) as found:
-        expected = found.push("a/b", "1", LAYER)
-        plain = found.answer
+    with running(Registry(login="user:canary4711")) as result:
+        expected = result.push("a/b", "1", LAYER)
+        plain = result.answer
 
         def answer(handler: BaseHTTPRequestHandler) -> None:
             seen.append(handler.headers.get("Authorization") or "")
@@ -286,14 +289,14 @@ def test_netrc_is_for_no_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 plain(handler)
 
         with serve(answer) as url:
-            found.url = url
+            result.url = url
             facts = facts_of(f"{url}/a/b:1", processor="x86_64", progress=QuietProgress())
             host = url.removeprefix("http://")
             assert registry.digest(registry.parse(f"http://{host}/a/b:1")) == expected
     assert facts.os == "debian"
     other = base64.b64encode(b"other:canary4712").decode()
     assert seen
-    assert not any(other in one for one in seen)
+    assert not any(other in request for request in seen)
 
 
 def test_a_registry_that_cannot_be_reached_is_the_machines_matter() -> None:
@@ -302,7 +305,7 @@ def test_a_registry_that_cannot_be_reached_is_the_machines_matter() -> None:
 
 
 def test_an_answer_that_is_whole_is_taken() -> None:
-    """Slow is no fault: what comes in time, and in many pieces, is taken."""
+    """Accept a slow answer that comes in time, in many pieces."""
     body = json.dumps({"tags": ["1"]}).encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
 

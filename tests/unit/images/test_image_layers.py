@@ -39,11 +39,11 @@ def tree(*parts: bytes) -> ImageTree:
 
 
 def test_links_are_followed_inside_the_image() -> None:
-    found = tree(layer(LOWER))
-    assert found.real("/etc/os-release") == "usr/lib/os-release"
-    assert found.real("bin/../../../lib/os-release") == "usr/lib/os-release"
-    assert systems.operating_system(found) == ("debian", "12")
-    assert found.real("/usr/local/cuda/version.json") == "usr/local/cuda-12.6/version.json"
+    image_tree = tree(layer(LOWER))
+    assert image_tree.real("/etc/os-release") == "usr/lib/os-release"
+    assert image_tree.real("bin/../../../lib/os-release") == "usr/lib/os-release"
+    assert systems.operating_system(image_tree) == ("debian", "12")
+    assert image_tree.real("/usr/local/cuda/version.json") == "usr/local/cuda-12.6/version.json"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_links_are_followed_inside_the_image() -> None:
         ({"./usr/lib/os-release": "ID=two\n"}, "ID=two\n"),
     ],
 )
-def test_what_a_layer_hides(upper: dict[str, str], seen: str | None) -> None:
+def test_paths_that_a_layer_hides(upper: dict[str, str], seen: str | None) -> None:
     assert tree(layer(RELEASE), layer(upper)).text("usr/lib/os-release") == seen
 
 
@@ -90,10 +90,10 @@ def test_further_names_of_a_file() -> None:
 
 @pytest.mark.parametrize("target", ["b", "./b", "/etc/b", "../etc/b/../b"])
 def test_links_in_a_circle(target: str) -> None:
-    found = tree(layer({"etc/os-release": "-> b", "etc/b": f"-> {target}"}))
-    assert found.real("etc/os-release") in {"", "etc/b"}
-    assert found.text("etc/os-release") is None
-    assert systems.operating_system(found) == ("", "")
+    image_tree = tree(layer({"etc/os-release": "-> b", "etc/b": f"-> {target}"}))
+    assert image_tree.real("etc/os-release") in {"", "etc/b"}
+    assert image_tree.text("etc/os-release") is None
+    assert systems.operating_system(image_tree) == ("", "")
 
 
 def test_links_that_grow() -> None:
@@ -171,7 +171,7 @@ def test_a_header_of_gigabytes(kind: bytes) -> None:
 
 
 def test_memory_stays_flat() -> None:
-    """Of ten thousand files that say nothing, a number is kept, not a kilobyte."""
+    """Keep a number, not a kilobyte, for each of ten thousand files without facts."""
     names = (f"usr/share/some/package/file-number-{number}" for number in range(10_000))
     data = layer(dict.fromkeys(names, ""))
     tracemalloc.start()
@@ -254,8 +254,8 @@ def test_pythons(case: str) -> None:
     variables = {"PATH": path, "PYTHONPATH": "/srv/dist-packages"}
     first = pythons.pythons(tree(layer(files)), variables)[0]
     torch = first.torch
-    found = (first.path, first.version, first.kind, first.prefix)
-    assert (*found, torch and torch.version, torch.rocm if torch else "") == expected
+    result = (first.path, first.version, first.kind, first.prefix)
+    assert (*result, torch and torch.version, torch.rocm if torch else "") == expected
 
 
 SYSTEMS = {
@@ -285,9 +285,13 @@ FOUND = {
 @pytest.mark.parametrize("case", SYSTEMS)
 def test_systems(case: str) -> None:
     files, variables = SYSTEMS[case]
-    found = tree(layer(files))
-    said = (systems.libc(found), systems.cuda(found, variables), systems.rocm(found, variables))
-    assert (*said, systems.mpi(found)) == FOUND[case]
+    image_tree = tree(layer(files))
+    message = (
+        systems.libc(image_tree),
+        systems.cuda(image_tree, variables),
+        systems.rocm(image_tree, variables),
+    )
+    assert (*message, systems.mpi(image_tree)) == FOUND[case]
 
 
 SCRIPT = """#!/bin/sh
@@ -305,9 +309,9 @@ export LITERAL='$PATH'
 
 
 def test_a_script_is_read_and_not_run() -> None:
-    found = after([SCRIPT], {"LANG": "C"})
-    assert found.unread == ("WITH", "NAME", "QUOTES")
-    assert found.values == {
+    result = after([SCRIPT], {"LANG": "C"})
+    assert result.unread == ("WITH", "NAME", "QUOTES")
+    assert result.values == {
         "PATH": "/opt/venv/bin:/opt/conda/bin:/bin",
         "LANG": "C",
         "PLAIN": "x/opt/venv/bin:/opt/conda/bin:/bin",

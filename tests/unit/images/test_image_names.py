@@ -1,4 +1,4 @@
-"""How images are named, and files that are no images."""
+"""Names of images, and files that are no images."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_names(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("oras://a/b:1", "apptainer pull x.sif oras://a/b:1"),
         ("library://a/b", "apptainer pull"),
@@ -65,10 +65,10 @@ def test_names(name: str) -> None:
         ("a\nb", "is no name of an image"),
     ],
 )
-def test_names_that_are_refused(name: str, said: str) -> None:
+def test_names_that_are_refused(name: str, message: str) -> None:
     with pytest.raises(SourceError) as caught:
         parse(name)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n    " in str(caught.value)
 
 
@@ -126,12 +126,12 @@ ARCHIVES = {
 
 @pytest.mark.parametrize("case", ARCHIVES)
 def test_archives_that_are_none(tmp_path: Path, case: str) -> None:
-    files, said = ARCHIVES[case]
+    files, expected = ARCHIVES[case]
     path = tmp_path / "x.tar"
     _archive(path, **files)
     with pytest.raises(SourceError) as caught:
         _look(f"docker-archive:{path}")
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_an_archive_in_the_wrong_order_and_one_that_is_packed(tmp_path: Path) -> None:
@@ -139,18 +139,18 @@ def test_an_archive_in_the_wrong_order_and_one_that_is_packed(tmp_path: Path) ->
 
     path = tmp_path / "x.tar"
     _archive(path, manifest_json=_entries(ENTRY), **LAYERS)
-    found = facts_of(f"docker-archive:{path}", processor="x86_64", progress=QuietProgress())
+    findings = facts_of(f"docker-archive:{path}", processor="x86_64", progress=QuietProgress())
     path.write_bytes(gzip.compress(path.read_bytes()))
     other = facts_of(f"docker-archive:{path}:a:1", processor="x86_64", progress=QuietProgress())
-    assert found.os == other.os == "debian"
-    assert found.pythons == other.pythons
+    assert findings.os == other.os == "debian"
+    assert findings.pythons == other.pythons
     with pytest.raises(SourceError, match="has no image 'a:2'"):
         _look(f"docker-archive:{path}:a:2")
 
 
 @pytest.mark.parametrize("kind", ["oci-archive", "docker-archive"])
-def test_what_has_no_end_is_no_image(tmp_path: Path, kind: str) -> None:
-    """Nobody writes to the pipe: opening it would wait."""
+def test_endless_files_are_no_images(tmp_path: Path, kind: str) -> None:
+    """Leave a pipe unopened: nobody writes to it, so opening it would wait."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/zero"):
         with pytest.raises(SourceError) as caught:
@@ -159,13 +159,13 @@ def test_what_has_no_end_is_no_image(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["oci-archive", "docker-archive", "oci"])
-@pytest.mark.parametrize("what", ["missing", "folder", "text", "empty"])
-def test_files_that_are_no_images(tmp_path: Path, kind: str, what: str) -> None:
-    path = tmp_path / what
-    if what == "folder":
+@pytest.mark.parametrize("text", ["missing", "folder", "text", "empty"])
+def test_files_that_are_no_images(tmp_path: Path, kind: str, text: str) -> None:
+    path = tmp_path / text
+    if text == "folder":
         path.mkdir()
-    elif what != "missing":
-        path.write_text("some text" if what == "text" else "")
+    elif text != "missing":
+        path.write_text("some text" if text == "text" else "")
     with pytest.raises(SifwrightError) as caught:
         _look(f"{kind}:{path}")
     assert str(path) in str(caught.value)
@@ -173,7 +173,7 @@ def test_files_that_are_no_images(tmp_path: Path, kind: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "#!/usr/bin/env run-singularity\n"])
-def test_what_is_no_sif(tmp_path: Path, text: str) -> None:
+def test_files_that_are_no_sif(tmp_path: Path, text: str) -> None:
     with pytest.raises(SourceError, match="there is no such file"):
         _look(f"{tmp_path}/x.sif")
     (tmp_path / "x.sif").write_text(text)

@@ -42,14 +42,14 @@ def build_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def found() -> Iterator[Registry]:
-    with running(Registry()) as one:
-        one.push("a/b", "1", LAYER)
-        yield one
+def server() -> Iterator[Registry]:
+    with running(Registry()) as server:
+        server.push("a/b", "1", LAYER)
+        yield server
 
 
-def look(found: Registry, name: str = "a/b:1", processor: str = "x86_64") -> ImageFacts:
-    return facts_of(f"{found.url}/{name}", processor=processor, progress=QuietProgress())
+def look(server: Registry, name: str = "a/b:1", processor: str = "x86_64") -> ImageFacts:
+    return facts_of(f"{server.url}/{name}", processor=processor, progress=QuietProgress())
 
 
 def kept(tmp_path: Path) -> bool:
@@ -57,56 +57,56 @@ def kept(tmp_path: Path) -> bool:
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_connections_that_drop(found: Registry, ranges: bool) -> None:  # noqa: FBT001
-    whole = look(found)
-    longest = max(map(len, found.blobs.values()))
+def test_connections_that_drop(server: Registry, ranges: bool) -> None:  # noqa: FBT001
+    whole = look(server)
+    longest = max(map(len, server.blobs.values()))
     for drop in (1 + longest // 40, longest // 3, longest - 1):
-        found.drop, found.ranges = drop, ranges
-        found.manifests["a/c"] = found.manifests["a/b"]
+        server.drop, server.ranges = drop, ranges
+        server.manifests["a/c"] = server.manifests["a/b"]
         if not ranges:
             # From the beginning each time, and never further.
             with pytest.raises(MachineError, match=f"dropped .* times: .* after {drop} of"):
-                _unremembered(found)
+                _unremembered(server)
         else:
-            assert _unremembered(found) == whole
-    blobs = [line for line in found.asked if "/blobs/" in line]
+            assert _unremembered(server) == whole
+    blobs = [line for line in server.asked if "/blobs/" in line]
     assert len(blobs) > 10
 
 
-def _unremembered(found: Registry) -> ImageFacts:
+def _unremembered(server: Registry) -> ImageFacts:
     cache = os.environ["SIFWRIGHT_CACHE"]
-    os.environ["SIFWRIGHT_CACHE"] = f"{cache}-{len(found.asked)}"
+    os.environ["SIFWRIGHT_CACHE"] = f"{cache}-{len(server.asked)}"
     try:
-        return look(found)
+        return look(server)
     finally:
         os.environ["SIFWRIGHT_CACHE"] = cache
 
 
-def test_the_second_look_takes_no_layers(found: Registry) -> None:
-    first = look(found)
-    found.asked.clear()
-    assert look(found) == first
-    assert [line for line in found.asked if "/blobs/" in line] == []
-    digest = next(name for name in found.manifests["a/b"] if name.startswith("sha256:"))
-    look(found, f"a/b@{digest}")
-    found.asked.clear()
-    look(found, f"a/b@{digest}")
-    assert found.asked == []
+def test_the_second_look_takes_no_layers(server: Registry) -> None:
+    first = look(server)
+    server.asked.clear()
+    assert look(server) == first
+    assert [line for line in server.asked if "/blobs/" in line] == []
+    digest = next(name for name in server.manifests["a/b"] if name.startswith("sha256:"))
+    look(server, f"a/b@{digest}")
+    server.asked.clear()
+    look(server, f"a/b@{digest}")
+    assert server.asked == []
 
 
 @pytest.mark.parametrize(
     ("status", "headers"), [(429, {"Retry_After": "3600"}), (500, {}), (503, {}), (429, {})]
 )
-def test_a_server_that_is_busy(found: Registry, status: int, headers: dict[str, str]) -> None:
-    found.failures = [(status, headers)] * 2
-    assert look(found).os == "debian"
-    found.failures = [(status, headers)] * 50
+def test_a_server_that_is_busy(server: Registry, status: int, headers: dict[str, str]) -> None:
+    server.failures = [(status, headers)] * 2
+    assert look(server).os == "debian"
+    server.failures = [(status, headers)] * 50
     with pytest.raises(MachineError, match=f"HTTP {status}") as caught:
-        _unremembered(found)
+        _unremembered(server)
     assert ("asks to wait 3600 s" in str(caught.value)) == bool(headers)
     assert ("Wait and try again, log in" in str(caught.value)) == (status == 429)
     # Asked three times, and not for ever.
-    assert len(found.failures) == 47
+    assert len(server.failures) == 47
 
 
 LOGIN = "user:canary4711"
@@ -114,55 +114,55 @@ AUTHS = {"auth": base64.b64encode(LOGIN.encode()).decode()}
 
 
 @pytest.mark.parametrize(
-    "place",
+    "path",
     [".apptainer/docker-config.json", ".docker/config.json", ".config/containers/auth.json"],
 )
-def test_a_login_that_is_kept(found: Registry, tmp_path: Path, place: str) -> None:
-    found.login = LOGIN
+def test_a_login_that_is_kept(server: Registry, tmp_path: Path, path: str) -> None:
+    server.login = LOGIN
     with pytest.raises(SourceError, match="HTTP 401") as caught:
-        look(found)
-    assert f"apptainer registry login -u NAME docker://{found.host}" in str(caught.value)
+        look(server)
+    assert f"apptainer registry login -u NAME docker://{server.host}" in str(caught.value)
     assert "Name an image that is there" not in str(caught.value)
-    file = tmp_path / place
+    file = tmp_path / path
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"auths": {"elsewhere.example": AUTHS}}))
     with pytest.raises(SourceError, match="HTTP 401"):
-        look(found)
-    file.write_text(json.dumps({"auths": {found.host: AUTHS}}))
-    assert look(found).os == "debian"
+        look(server)
+    file.write_text(json.dumps({"auths": {server.host: AUTHS}}))
+    assert look(server).os == "debian"
 
 
 def test_a_login_of_a_helper(
-    found: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found.login = LOGIN
+    server.login = LOGIN
     helper = tmp_path / "docker-credential-toy"
     secret = json.dumps({"Username": "user", "Secret": "canary4711"})
     helper.write_text(f"#!/bin/sh\ncat >/dev/null\necho '{secret}'\n")
     helper.chmod(0o755)
     (tmp_path / ".docker").mkdir()
     settings = tmp_path / ".docker" / "config.json"
-    settings.write_text(json.dumps({"credHelpers": {found.host: "toy"}}))
+    settings.write_text(json.dumps({"credHelpers": {server.host: "toy"}}))
     with pytest.raises(SourceError, match="HTTP 401"):
-        look(found)
+        look(server)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert look(found).os == "debian"
+    assert look(server).os == "debian"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"auths": 3}', '{"auths": {"x": {"auth": 1}}}'])
-def test_a_file_of_logins_that_is_none(found: Registry, tmp_path: Path, text: str) -> None:
+def test_a_file_of_logins_that_is_none(server: Registry, tmp_path: Path, text: str) -> None:
     (tmp_path / ".docker").mkdir()
     (tmp_path / ".docker" / "config.json").write_text(text)
-    found.login = LOGIN
+    server.login = LOGIN
     with pytest.raises(SourceError, match="HTTP 401"):
-        look(found)
+        look(server)
 
 
-def test_a_token_that_ends(found: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    found.login = LOGIN
+def test_a_token_that_ends(server: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.login = LOGIN
     monkeypatch.setenv("APPTAINER_DOCKER_USERNAME", "user")
     monkeypatch.setenv("APPTAINER_DOCKER_PASSWORD", "canary4711")
-    client = registry.Client(registry.parse(f"{found.url}/a/b:1"))
+    client = registry.Client(registry.parse(f"{server.url}/a/b:1"))
     assert client.ask("manifests/1").status_code == 200
     client._authorization = "Bearer ended"  # noqa: SLF001
     assert client.ask("manifests/1").status_code == 200
@@ -174,18 +174,18 @@ def test_a_password_goes_nowhere_without_tls() -> None:
     assert registry._authorization(challenge, secure) == ""  # noqa: SLF001
 
 
-def test_another_processor_names_those_there_are(found: Registry) -> None:
+def test_another_processor_names_those_there_are(server: Registry) -> None:
     with pytest.raises(SourceError) as caught:
-        look(found, processor="aarch64")
+        look(server, processor="aarch64")
     assert "there is none for aarch64 (linux/arm64); there is linux/amd64" in str(caught.value)
     assert "--processor" in str(caught.value)
 
 
-def test_no_such_tag_and_no_such_image(found: Registry) -> None:
+def test_no_such_tag_and_no_such_image(server: Registry) -> None:
     with pytest.raises(SourceError, match=r"there is no 2\. Known: 1\."):
-        look(found, "a/b:2")
+        look(server, "a/b:2")
     with pytest.raises(SourceError, match="there is no image"):
-        look(found, "a/c:1")
+        look(server, "a/c:1")
 
 
 def test_no_registry() -> None:
@@ -193,58 +193,58 @@ def test_no_registry() -> None:
         facts_of("http://127.0.0.1:9/a", processor="x86_64", progress=QuietProgress())
 
 
-def _swap(found: Registry, digest: str, data: bytes) -> None:
-    found.blobs[digest] = data
+def _swap(server: Registry, digest: str, data: bytes) -> None:
+    server.blobs[digest] = data
 
 
-def _big(found: Registry) -> str:
-    return max(found.blobs, key=lambda one: len(found.blobs[one]))
+def _big(server: Registry) -> str:
+    return max(server.blobs, key=lambda item: len(server.blobs[item]))
 
 
-def test_another_layer_than_was_asked_for(found: Registry, tmp_path: Path) -> None:
+def test_another_layer_than_was_asked_for(server: Registry, tmp_path: Path) -> None:
     for data in (gzip.compress(tar({"etc/os-release": "ID=evil"})), b"no layer", b""):
-        _swap(found, _big(found), data)
+        _swap(server, _big(server), data)
         with pytest.raises(SifwrightError) as caught:
-            look(found)
+            look(server)
         assert "has the digest sha256:" in str(caught.value) or "dropped" in str(caught.value)
     assert not kept(tmp_path)
 
 
-def test_a_layer_that_goes_on(found: Registry, tmp_path: Path) -> None:
-    _swap(found, _big(found), found.blobs[_big(found)] + b"\0")
+def test_a_layer_that_goes_on(server: Registry, tmp_path: Path) -> None:
+    _swap(server, _big(server), server.blobs[_big(server)] + b"\0")
     with pytest.raises(SourceError, match="longer than"):
-        look(found)
+        look(server)
     assert not kept(tmp_path)
 
 
-def test_a_layer_that_is_not_there(found: Registry) -> None:
-    del found.blobs[_big(found)]
+def test_a_layer_that_is_not_there(server: Registry) -> None:
+    del server.blobs[_big(server)]
     with pytest.raises(SourceError, match="is not there"):
-        look(found)
+        look(server)
 
 
-def test_another_manifest_than_was_asked_for(found: Registry, tmp_path: Path) -> None:
-    kind, data = found.manifests["a/b"]["1"]
+def test_another_manifest_than_was_asked_for(server: Registry, tmp_path: Path) -> None:
+    kind, data = server.manifests["a/b"]["1"]
     name = f"sha256:{hashlib.sha256(data).hexdigest()}"
-    found.manifests["a/b"][name] = (kind, data + b" ")
+    server.manifests["a/b"][name] = (kind, data + b" ")
     with pytest.raises(SourceError, match=f"what came for {name} has the digest"):
-        look(found, f"a/b@{name}")
+        look(server, f"a/b@{name}")
     assert not kept(tmp_path)
 
 
-def _manifest(found: Registry, **changes: Any) -> None:
+def _manifest(server: Registry, **changes: Any) -> None:
     """Push one that has been tampered with."""
     config = {"architecture": "amd64", "os": "linux", **changes.pop("CONFIG", {})}
-    layer = found.blob(gzip.compress(LAYER), "layer.v1.tar+gzip") | changes.pop("LAYER", {})
+    layer = server.blob(gzip.compress(LAYER), "layer.v1.tar+gzip") | changes.pop("LAYER", {})
     document = {
         "schemaVersion": 2,
         "mediaType": MANIFEST,
-        "config": found.blob(json.dumps(config).encode(), "config.v1+json"),
+        "config": server.blob(json.dumps(config).encode(), "config.v1+json"),
         "layers": [layer],
         **changes,
     }
-    digest = str(found.manifest("a/b", MANIFEST, document)["digest"])
-    found.manifests["a/b"]["1"] = found.manifests["a/b"][digest]
+    digest = str(server.manifest("a/b", MANIFEST, document)["digest"])
+    server.manifests["a/b"]["1"] = server.manifests["a/b"][digest]
 
 
 DEEP: Any = "deep"
@@ -292,36 +292,36 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_hostile_manifests(found: Registry, tmp_path: Path, case: str) -> None:
-    changes, said = HOSTILE[case]
-    _manifest(found, **changes)
+def test_hostile_manifests(server: Registry, tmp_path: Path, case: str) -> None:
+    changes, expected = HOSTILE[case]
+    _manifest(server, **changes)
     with pytest.raises(SourceError) as caught:
-        look(found)
-    assert said in str(caught.value)
+        look(server)
+    assert expected in str(caught.value)
     assert len(str(caught.value)) < 600
     assert not kept(tmp_path)
 
 
 @pytest.mark.parametrize("data", [b"", b"no json", b"[]", b"[" * 100_000, b"\xff", b"null"])
-def test_what_is_no_manifest(found: Registry, data: bytes) -> None:
-    found.manifests["a/b"]["1"] = (MANIFEST, data)
+def test_answers_that_are_no_manifest(server: Registry, data: bytes) -> None:
+    server.manifests["a/b"]["1"] = (MANIFEST, data)
     with pytest.raises(SourceError):
-        look(found)
+        look(server)
 
 
-def test_an_index_of_itself(found: Registry) -> None:
+def test_an_index_of_itself(server: Registry) -> None:
     platform = {"architecture": "amd64", "os": "linux"}
-    inner = {"digest": str(found.manifest("a/b", INDEX, {"manifests": []})["digest"]), "size": 1}
+    inner = {"digest": str(server.manifest("a/b", INDEX, {"manifests": []})["digest"]), "size": 1}
     for _ in range(5):
         index = {"schemaVersion": 2, "manifests": [{**inner, "platform": platform}]}
-        inner = found.manifest("a/b", INDEX, index)
-    found.manifests["a/b"]["1"] = found.manifests["a/b"][str(inner["digest"])]
+        inner = server.manifest("a/b", INDEX, index)
+    server.manifests["a/b"]["1"] = server.manifests["a/b"][str(inner["digest"])]
     with pytest.raises(SourceError, match="index of indexes"):
-        look(found)
+        look(server)
 
 
-def test_a_plain_manifest_and_an_empty_layer(found: Registry) -> None:
-    _manifest(found)
-    assert look(found).os == "debian"
-    _manifest(found, layers=[found.blob(bytes(1024), "layer.v1.tar")])
-    assert look(found).os == ""
+def test_a_plain_manifest_and_an_empty_layer(server: Registry) -> None:
+    _manifest(server)
+    assert look(server).os == "debian"
+    _manifest(server, layers=[server.blob(bytes(1024), "layer.v1.tar")])
+    assert look(server).os == ""

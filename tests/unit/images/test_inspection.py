@@ -1,4 +1,4 @@
-"""What a squashfs holds, layers that lie over each other, and the packages in them."""
+"""The contents of a squashfs, layers that lie over each other, and the packages in them."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def test_every_kind_name_and_byte(tmp_path: Path, compression: str) -> None:
     devices = ("disk b 640 0 6 259 300", "line c 640 0 5 4 64", "gone c 644 0 0 0 0")
     words = [word for device in devices for word in ("-p", device)]
     packed = tmp_path / "packed"
-    made = run(["mksquashfs", tree, packed, "-quiet", "-no-progress", "-comp", compression, *words])
-    assert made.returncode == 0, made.stderr
+    done = run(["mksquashfs", tree, packed, "-quiet", "-no-progress", "-comp", compression, *words])
+    assert done.returncode == 0, done.stderr
     squashed = Squashed(path=packed)
-    found = {node.path: node for node in squashed.nodes()}
-    kinds = {path: node.kind for path, node in found.items()}
+    results = {node.path: node for node in squashed.nodes()}
+    kinds = {path: node.kind for path, node in results.items()}
     others = {b"": "folder", b"lnk": "symlink", b"gone": "whiteout", b"hard": "file"}
     special = {b"fifo": "fifo", b"agent": "socket", b"disk": "block device"}
     special[b"line"] = "character device"
     assert kinds == {**dict.fromkeys(names, "file"), **others, **special}
-    assert (found[b"a b"].mode, found[b"a b"].size, found[b"disk"].gid) == (0o4755, 3, 6)
-    assert found[b"a b"].links == found[b"hard"].links != 0
-    assert (found[b"lnk"].target, found[b"disk"].device) == (b"tar\nget x", (259, 300))
+    assert (results[b"a b"].mode, results[b"a b"].size, results[b"disk"].gid) == (0o4755, 3, 6)
+    assert results[b"a b"].links == results[b"hard"].links != 0
+    assert (results[b"lnk"].target, results[b"disk"].device) == (b"tar\nget x", (259, 300))
     contents = {name: (tree / os.fsdecode(name)).read_bytes() for name in names}
     assert squashed.texts({*names, b"missing", b"lnk"}) == contents
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
@@ -95,7 +95,7 @@ def test_the_highest_layer_wins_and_only_folders_are_merged() -> None:
         ListedPath.whiteout(b"never"),
     ]
     tree = stacked([base, top])
-    assert {path: (one.node.kind, one.node.size, one.layer) for path, one in tree.items()} == {
+    assert {path: (node.node.kind, node.node.size, node.layer) for path, node in tree.items()} == {
         b"d": ("folder", 0, 1),
         b"d/one": ("file", 1, 0),
         b"d/two": ("file", 2, 1),
@@ -168,9 +168,13 @@ def test_a_licence_file_of_another_package() -> None:
 )
 def test_python_licences(metadata: str, licence: str) -> None:
     text = f"Metadata-Version: 2.4\nName: torch\nVersion: 2.1\n{metadata}\nbody\nName: not this\n"
-    [found] = packages.find({SITE + b"/torch-2.1.dist-info/METADATA": text.encode()}, {})
-    assert (found.kind, found.name, found.version) == ("python", "torch", "2.1")
-    assert found.licence == licence
+    [packages_found] = packages.find({SITE + b"/torch-2.1.dist-info/METADATA": text.encode()}, {})
+    assert (packages_found.kind, packages_found.name, packages_found.version) == (
+        "python",
+        "torch",
+        "2.1",
+    )
+    assert packages_found.licence == licence
 
 
 def test_files_of_a_python_distribution() -> None:
@@ -179,15 +183,15 @@ def test_files_of_a_python_distribution() -> None:
         SITE + b"/torch.dist-info/METADATA": b"Name: torch\nVersion: 1\n",
         SITE + b"/torch.dist-info/RECORD": record,
     }
-    [found] = packages.find(texts, {})
-    assert found.files == (
+    [packages_found] = packages.find(texts, {})
+    assert packages_found.files == (
         SITE + b"/torch/a.py",
         SITE + b"/torch/with,comma",
         b"opt/venv/bin/torchrun",
     )
 
 
-def test_what_is_asked_for() -> None:
+def test_requested_files() -> None:
     some = [SITE + b"/a.dist-info/METADATA", b"var/lib/dpkg/status"]
     more = [
         SITE + b"/a.dist-info/RECORD",

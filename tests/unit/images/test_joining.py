@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FEW = 2000
-# Of a file: the place of its inode, twice when the table of them is written (17 bytes), and its
-# inode and its name as they are written, packed, up to three times (40). With each file kept as
-# an object until all are written, it was 1490.
+# Bytes for each file. The reference of its inode takes 17, as it is there twice while the table is
+# written. Its packed inode and name take 40, up to three times. With an object for each file until
+# all are written, the figure was 1490.
 BYTES = 100
 SMALL, LARGE = "a-folder", "a-file"
 
@@ -33,7 +33,7 @@ def test_memory_does_not_hold_the_tree(tmp_path: Path) -> None:
 
 
 def _layer(folder: Path, count: int) -> Range:
-    """So many files, some of them in each folder."""
+    """Make so many files, some of them in each folder."""
     names = (f"/packages/package-{number // 25:05}/a-module-{number:06}" for number in range(count))
     files = [LayerFile(path=name, data=name.encode(), executable=False) for name in names]
     return _written(folder / str(count), squashfs_of(*files, compression="gzip"))
@@ -67,10 +67,10 @@ def test_names_of_another_kind_than_their_files(tmp_path: Path, name: str, kind:
     assert run(command).returncode == 0
     whole = bytearray((tmp_path / "good").read_bytes())
     # A number of 16 bits, with one behind it.
-    place = whole.index(name.encode()) - 4
+    index = whole.index(name.encode()) - 4
     assert join([Range(path=tmp_path / "good", size=len(whole))])
-    assert whole[place] == kind
-    whole[place] = DIRECTORY + FILE - kind
+    assert whole[index] == kind
+    whole[index] = DIRECTORY + FILE - kind
     with pytest.raises(BadSquashfs, match="a name is of another kind than its file"):
         join([_written(tmp_path / "bad", whole)])
 

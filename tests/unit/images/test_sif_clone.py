@@ -22,7 +22,7 @@ NOISE = random.Random(6)  # noqa: S311  # data for tests
 
 
 def make(folder: Path, *, size: int = 1_200_128) -> Contents[Partition]:
-    """A base in whole blocks, as mksquashfs pads its files, and a layer."""
+    """Make a base in whole blocks, as mksquashfs pads its files, and a layer."""
     folder.mkdir(exist_ok=True)
     parts = []
     for name, length in (("base", -(-size // 4096) * 4096), ("layer", 8192)):
@@ -36,24 +36,24 @@ def make(folder: Path, *, size: int = 1_200_128) -> Contents[Partition]:
 
 @pytest.fixture
 def xfs(tmp_path: Path) -> Iterator[Path]:
-    """A small file system that can share bytes, for real."""
+    """Mount a small file system that can share bytes, for real."""
     if shutil.which("mkfs.xfs") is None or os.geteuid() != 0:
         pytest.skip("needs mkfs.xfs and root")
-    device, place = tmp_path / "disk", tmp_path / "xfs"
+    device, folder = tmp_path / "disk", tmp_path / "xfs"
     device.touch()
     os.truncate(device, 320 << 20)
-    place.mkdir()
+    folder.mkdir()
     assert run(["mkfs.xfs", "-q", device]).returncode == 0
-    assert run(["mount", "-o", "loop", device, place]).returncode == 0
+    assert run(["mount", "-o", "loop", device, folder]).returncode == 0
     try:
-        yield place
+        yield folder
     finally:
-        run(["umount", place])
+        run(["umount", folder])
 
 
-def _used(place: Path) -> int:
-    run(["sync", "-f", place])
-    status = os.statvfs(place)
+def _used(folder: Path) -> int:
+    run(["sync", "-f", folder])
+    status = os.statvfs(folder)
     return (status.f_blocks - status.f_bfree) * status.f_frsize
 
 

@@ -67,7 +67,7 @@ def test_a_descriptor_is_read_as_it_was_written(descriptor: Descriptor) -> None:
 
 
 def test_architectures_are_those_of_the_go_library() -> None:
-    """Its arch.go; 'sif add --help' numbers them the same."""
+    """Compare with its arch.go; 'sif add --help' numbers them the same."""
     known = {"386": "01", "amd64": "02", "arm64": "04", "ppc64le": "06", "mips64le": "10"}
     known |= {"s390x": "11", "riscv64": "12", "loong64": "13"}
     assert {name: ARCHITECTURES[name] for name in known} == {
@@ -76,7 +76,7 @@ def test_architectures_are_those_of_the_go_library() -> None:
 
 
 def refusal(read: Callable[[], object]) -> str:
-    """What is said when bytes are refused; nothing if they are not."""
+    """Return the message about refused bytes; nothing if they are accepted."""
     try:
         read()
     except ValueError as error:
@@ -86,24 +86,24 @@ def refusal(read: Callable[[], object]) -> str:
 
 @given(some.binary(max_size=200), some.integers(0, 128))
 def test_any_bytes_are_a_header_or_refused_in_words(noise: bytes, kept: int) -> None:
-    said = refusal(lambda: Header.parse(GOOD.packed()[:kept] + noise))
-    assert not said or said.startswith(("has ", "is ", "speaks "))
+    message = refusal(lambda: Header.parse(GOOD.packed()[:kept] + noise))
+    assert not message or message.startswith(("has ", "is ", "speaks "))
 
 
 @given(some.binary(max_size=3 * DESCRIPTOR.size), some.integers(-1, 2**63))
 def test_any_bytes_are_objects_or_refused_in_words(table: bytes, size: int) -> None:
-    said = refusal(lambda: descriptors(table, size))
-    assert not said or said.startswith(("has object", "is cut off: object"))
+    message = refusal(lambda: descriptors(table, size))
+    assert not message or message.startswith(("has object", "is cut off: object"))
 
 
 @given(DESCRIPTORS, some.integers(0, 2**63 - 1))
-def test_an_object_outside_the_file_is_refused(one: Descriptor, size: int) -> None:
-    inside = HEADER.size <= one.offset <= one.end <= size
-    assert inside == (refusal(lambda: descriptors(one.packed(), size)) == "")
+def test_an_object_outside_the_file_is_refused(descriptor: Descriptor, size: int) -> None:
+    inside = HEADER.size <= descriptor.offset <= descriptor.end <= size
+    assert inside == (refusal(lambda: descriptors(descriptor.packed(), size)) == "")
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"total": -1}, "speaks in its header of -1 objects"),
         ({"total": 2**62}, f"speaks in its header of {2**62} objects"),
@@ -112,8 +112,8 @@ def test_an_object_outside_the_file_is_refused(one: Descriptor, size: int) -> No
         ({"table_size": 28079}, "has its list of objects where it cannot be"),
     ],
 )
-def test_a_hostile_header_is_refused(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=f"^{said}$"):
+def test_a_hostile_header_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
         Header.parse(dataclasses.replace(GOOD, **change).packed())
 
 
@@ -128,7 +128,7 @@ SIZES = some.lists(some.integers(0, 2**45), max_size=layout.MAXIMUM_OVERLAYS)
 @settings(max_examples=30)
 @given(some.integers(0, 2**20), some.integers(0, 2**20), SIZES)
 def test_objects_follow_each_other_aligned(text: int, json: int, sizes: list[int]) -> None:
-    """Also beyond 4 GB, and more of them than the usual 48."""
+    """Align them also beyond 4 GB, and for more than the usual 48."""
     parts = [
         layout.partition(size, f"layer-{number}", "amd64", is_system=number == 0)
         for number, size in enumerate([4096, *sizes])
@@ -142,11 +142,16 @@ def test_objects_follow_each_other_aligned(text: int, json: int, sizes: list[int
     table = plan.head[header.table_offset :][: header.table_size]
     assert descriptors(table, plan.descriptors[-1].end) == plan.descriptors
     end = header.data_offset
-    for number, one in enumerate(plan.descriptors, start=1):
-        assert (one.id, one.group, one.created, one.modified) == (number, 1, NO_TIME, NO_TIME)
-        assert one.offset == (end if number <= 2 else end + -end % 4096)
-        assert one.padded_size == one.end - end
-        end = one.end
+    for number, descriptor in enumerate(plan.descriptors, start=1):
+        assert (descriptor.id, descriptor.group, descriptor.created, descriptor.modified) == (
+            number,
+            1,
+            NO_TIME,
+            NO_TIME,
+        )
+        assert descriptor.offset == (end if number <= 2 else end + -end % 4096)
+        assert descriptor.padded_size == descriptor.end - end
+        end = descriptor.end
 
 
 def test_signatures_have_room_in_every_image() -> None:

@@ -33,7 +33,7 @@ NOISE = random.Random(5)  # noqa: S311  # data for tests
 
 @pytest.fixture
 def contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Contents[Partition]:
-    """Two partitions; the first is longer than what is copied at a time."""
+    """Make two partitions; the first is longer than a block that is copied at a time."""
     monkeypatch.setattr(copy_data, "_SPAN", 1 << 20)
     (tmp_path / "store").mkdir()
     sizes = {"base": 1_500_000, "layer": 20_000}
@@ -48,16 +48,30 @@ def _partition(path: Path, size: int) -> Partition:
     return Partition(path=path, name=path.name, is_system=path.name == "base", sha256=sha256)
 
 
-def test_what_was_written_is_read_again(contents: Contents[Partition], tmp_path: Path) -> None:
+def test_a_written_sif_is_read_again(contents: Contents[Partition], tmp_path: Path) -> None:
     sif = tmp_path / "x.sif"
     assert write_sif.write(sif, contents) == measure(sif)
-    found = sif_file.read(sif)
-    assert [one.name for one in found.descriptors] == ["", "inspect-metadata.json", "base", "layer"]
-    assert [sif_file.data(sif, one) for one in found.descriptors[:2]] == [b"Bootstrap: x\n", b"{}"]
-    assert sif_file.partitions(sif) == found.partitions == found.descriptors[2:]
-    for number, (one, part) in enumerate(zip(found.partitions, contents.partitions, strict=True)):
+    image = sif_file.read(sif)
+    assert [descriptor.name for descriptor in image.descriptors] == [
+        "",
+        "inspect-metadata.json",
+        "base",
+        "layer",
+    ]
+    assert [sif_file.data(sif, descriptor) for descriptor in image.descriptors[:2]] == [
+        b"Bootstrap: x\n",
+        b"{}",
+    ]
+    assert sif_file.partitions(sif) == image.partitions == image.descriptors[2:]
+    for number, (descriptor, part) in enumerate(
+        zip(image.partitions, contents.partitions, strict=True)
+    ):
         target = tmp_path / f"part-{number}"
-        assert sif_file.extract(sif, one, target) == part.sha256 == sif_file.digest(sif, one)
+        assert (
+            sif_file.extract(sif, descriptor, target)
+            == part.sha256
+            == sif_file.digest(sif, descriptor)
+        )
         assert target.read_bytes() == part.path.read_bytes()
 
 
@@ -67,25 +81,25 @@ def test_the_fingerprint_is_of_the_partitions_and_of_all_else(
     write_sif.write(sif := tmp_path / "x.sif", contents)
     data, (base, layer) = sif.read_bytes(), sif_file.partitions(sif)
     rest = data[: base.offset] + data[base.end : layer.offset] + data[layer.end :]
-    parts = (rest, *(data[one.offset : one.end] for one in (base, layer)))
-    words = " ".join(hashlib.sha256(one).hexdigest() for one in parts)
+    parts = (rest, *(data[partition.offset : partition.end] for partition in (base, layer)))
+    words = " ".join(hashlib.sha256(partition).hexdigest() for partition in parts)
     assert sif_fingerprint(sif) == hashlib.sha256(words.encode()).hexdigest()
 
 
 def test_every_byte_counts_for_the_fingerprint(
     contents: Contents[Partition], tmp_path: Path
 ) -> None:
-    found = {write_sif.write(sif := tmp_path / "x.sif", contents).fingerprint}
+    fingerprints = {write_sif.write(sif := tmp_path / "x.sif", contents).fingerprint}
     good, (base, layer) = sif.read_bytes(), sif_file.partitions(sif)
     # The head beyond what is read of it, the definition, what lies between partitions, the ends.
     places = (200, 3000, base.offset - 1, base.offset, base.end - 1, base.end, layer.offset - 1)
     for at in (*places, layer.end - 1):
         sif.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
-        found.add(sif_fingerprint(sif))
+        fingerprints.add(sif_fingerprint(sif))
     for end in (b"\0", b"a signature"):
         sif.write_bytes(good + end)
-        found.add(sif_fingerprint(sif))
-    assert len(found) == 1 + len(places) + 1 + 2
+        fingerprints.add(sif_fingerprint(sif))
+    assert len(fingerprints) == 1 + len(places) + 1 + 2
 
 
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.EXDEV, errno.EIO])
@@ -113,7 +127,7 @@ def _write_as(uid: int, umask: int, target: Path, contents: Contents[Partition])
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A folder that other users can write in; pytest's own are closed to them."""
+    """Make a folder that other users can write in; pytest's own are closed to them."""
     with tempfile.TemporaryDirectory(prefix="sifwright-test-") as name:
         Path(name).chmod(0o777)
         yield Path(name)
@@ -131,8 +145,8 @@ def test_bytes_do_not_depend_on_time_folder_umask_and_user(shared: Path) -> None
         target = shared / f"{uid}" / f"öther {umask}.sif"
         target.parent.mkdir(exist_ok=True)
         target.parent.chmod(0o777)
-        work = (uid, umask, target, contents)
-        child = get_context("forkserver").Process(target=_write_as, args=work)
+        workdir = (uid, umask, target, contents)
+        child = get_context("forkserver").Process(target=_write_as, args=workdir)
         child.start()
         child.join()
         assert child.exitcode == 0
@@ -142,9 +156,9 @@ def test_bytes_do_not_depend_on_time_folder_umask_and_user(shared: Path) -> None
 
 
 def _assert_refused(
-    contents: Contents[Partition], target: Path, damaged: Partition, said: str
+    contents: Contents[Partition], target: Path, damaged: Partition, message: str
 ) -> None:
-    with pytest.raises(PartitionError, match=said) as caught:
+    with pytest.raises(PartitionError, match=message) as caught:
         write_sif.write(target, contents)
     assert caught.value.problems[0].where == str(damaged.path)
     assert str(damaged.path) in str(caught.value)
@@ -207,7 +221,7 @@ def test_a_file_that_is_there_already_stays(contents: Contents[Partition], tmp_p
 
 @contextmanager
 def _room(size: int) -> Iterator[None]:
-    """As on a full disk: no file of this process can grow beyond the size."""
+    """Limit the size of files, as a full disk would."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -265,11 +279,11 @@ def test_a_sif_is_synced_when_it_is_whole(
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file)))
     write_sif.write(tmp_path / "x.sif", contents)
     status = (tmp_path / "x.sif").stat()
-    assert [(one.st_ino, one.st_size) for one in synced] == [(status.st_ino, status.st_size)]
+    assert [(path.st_ino, path.st_size) for path in synced] == [(status.st_ino, status.st_size)]
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (str, "cannot be read: No such file or directory"),
         (lambda path: path.mkdir(), "is not a regular file"),
@@ -280,11 +294,11 @@ def test_a_sif_is_synced_when_it_is_whole(
         (lambda path: path.write_bytes(NOISE.randbytes(9999)), "has no SIF header"),
     ],
 )
-def test_what_is_no_sif_is_refused(
-    make: Callable[[Path], object], said: str, tmp_path: Path
+def test_other_files_are_refused(
+    make: Callable[[Path], object], message: str, tmp_path: Path
 ) -> None:
     make(tmp_path / "x")
-    with pytest.raises(SifError, match=f"x: cannot be used as a SIF: it {said}"):
+    with pytest.raises(SifError, match=f"x: cannot be used as a SIF: it {message}"):
         sif_file.read(tmp_path / "x")
 
 
@@ -299,7 +313,7 @@ def test_a_cut_off_sif_is_refused(contents: Contents[Partition], tmp_path: Path)
 
 
 def test_a_damaged_head_is_refused_or_read(contents: Contents[Partition], tmp_path: Path) -> None:
-    """Whatever its numbers say, nothing but `SifError` is raised, and soon."""
+    """Raise only `SifError` for any numbers, and soon."""
     sif = tmp_path / "x.sif"
     small = [replace(contents.partitions[1], is_system=True)]
     write_sif.write(sif, replace(contents, partitions=small))
@@ -311,8 +325,8 @@ def test_a_damaged_head_is_refused_or_read(contents: Contents[Partition], tmp_pa
             bad[at] = NOISE.choice((0, 1, 0x7F, 0x80, 0xFF, NOISE.randrange(256)))
         sif.write_bytes(bad)
         try:
-            for one in sif_file.partitions(sif):
-                sif_file.digest(sif, one)
+            for partition in sif_file.partitions(sif):
+                sif_file.digest(sif, partition)
         except SifError:
             continue
 

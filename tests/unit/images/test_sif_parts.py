@@ -1,4 +1,4 @@
-"""What a registry gives for the packed text of a SIF is read with distrust."""
+"""Packed text of a SIF from a registry, read with distrust."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def test_the_text_around_partitions_is_packed(tmp_path: Path) -> None:
         (lambda: lzma.compress(bytes(65 << 20), preset=0), "has more than 64 MiB"),
     ],
 )
-def test_what_is_no_packed_part_is_refused(pack: Callable[[], bytes], why: str) -> None:
+def test_other_bytes_than_a_packed_part_are_refused(pack: Callable[[], bytes], why: str) -> None:
     with pytest.raises(BadImage, match=why):
         sif_parts.unpacked(pack())

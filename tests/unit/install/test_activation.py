@@ -72,7 +72,7 @@ def version(project: Project) -> Path:
 @pytest.mark.parametrize("file", ["bin/activate", "venv/bin/activate"])
 @pytest.mark.parametrize("mine", ["", "of the user's $HOME"])
 def test_it_comes_and_goes(project: Project, file: str, mine: str) -> None:
-    """What the user had comes back: values, empty ones, and none."""
+    """Restore the user's values: set ones, empty ones, and none."""
     env = {"HAS_LAST": mine, "SITE_WIDE": mine} if mine else {"HAS_FIRST": ""}
     source = f'source "{project.prefix}/current/{file}"'
     done = bash(project, source, SHOW, "deactivate", "type -t deactivate || true", **env)
@@ -87,14 +87,14 @@ def test_twice(project: Project, file: str) -> None:
 
 
 def test_one_in_place_of_the_other(project: Project) -> None:
-    """Of two installations in one shell, the first is left before the second comes."""
+    """Leave the first installation before the second comes into the same shell."""
     venv = f'source "{version(project)}/venv/bin/activate"'
     both = f'source "{project.prefix}/current/bin/activate"'
     bash(project, venv, both, "deactivate", HAS_LAST="mine")
 
 
 def test_values_are_given_once(project: Project) -> None:
-    """A job that has activated the installation may change a value: run scripts keep it."""
+    """Keep a value that a job changes after the activation; run scripts do so."""
     top = version(project)
     lines = f'source {top}/bin/activate; HAS_LAST=changed; $WITH_CONDA; echo "$HAS_LAST"'
     done = run(["bash", "-euc", lines], env={"PATH": "/usr/bin:/bin"})
@@ -102,7 +102,7 @@ def test_values_are_given_once(project: Project) -> None:
 
 
 def test_another_shell(project: Project) -> None:
-    """Python's own file is for any shell, and so is what it sources."""
+    """Work in any shell, as Python's own file and the file that it sources do."""
     script = f"""
         export -p >before
         . {version(project)}/venv/bin/activate; {SHOW}; deactivate
@@ -114,7 +114,7 @@ def test_another_shell(project: Project) -> None:
 
 
 def test_an_installation_that_is_gone(own: Project) -> None:
-    """The environment of another one is left without an error."""
+    """Leave the environment of another one without an error."""
     kept = own.folder / "kept"
     run(["cp", "-r", version(own) / "venv", kept])
     lines = [
@@ -128,10 +128,10 @@ def test_an_installation_that_is_gone(own: Project) -> None:
 
 
 def test_tests_that_fail_repeat_no_step(own: Project) -> None:
-    """The file of the environment changes with its step, not later."""
+    """Change the environment's file with its step, not later."""
     own.add("last", last="echo again", test="false")
     assert own.install().returncode == 7
     own.add("last", last="echo again")
-    said = own.install().stdout
-    assert "python-venv: installed before" in said
-    assert "last: installed before" in said
+    output = own.install().stdout
+    assert "python-venv: installed before" in output
+    assert "last: installed before" in output

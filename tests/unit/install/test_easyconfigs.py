@@ -1,4 +1,4 @@
-"""What `easyconfig` and `modulefile` write, without any program to install it."""
+"""Files of `easyconfig` and `modulefile`, without any program to install them."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def written(run_cli: Cli, site: str, folder: Path, *words: str) -> Path:
 def test_committed_easyconfigs_are_what_is_generated(
     run_cli: Cli, tmp_path: Path, path: Path
 ) -> None:
-    made = written(run_cli, path.parent.name, tmp_path, "--date", path.stem[-8:])
-    names = {file.name for file in made.parent.iterdir()}
+    result = written(run_cli, path.parent.name, tmp_path, "--date", path.stem[-8:])
+    names = {file.name for file in result.parent.iterdir()}
     # An image that somebody put there is none of the repository's files.
     assert {file.name for file in path.parent.iterdir() if file.suffix != ".sif"} == names
     for name in sorted(names):
-        same = (made.parent / name).read_bytes() == (path.parent / name).read_bytes()
+        same = (result.parent / name).read_bytes() == (path.parent / name).read_bytes()
         assert same, f"{name} is not what is generated: make easyconfigs, look at the difference"
 
 
@@ -55,7 +55,7 @@ def test_every_site_with_a_scheduler_has_an_easyconfig() -> None:
 
 
 def test_archive_is_the_same_everywhere(tmp_path: Path) -> None:
-    """Whatever the umask, the time, the time zone and the order of the files."""
+    """Vary the umask, the time, the time zone and the order of the files."""
     program = (
         "import sys; from sifwright.cli.main import main;"
         f"sys.exit(main(['--project', {str(CHECKOUT)!r}, 'easyconfig', 'lumi', *{PLANNED!r}]))"
@@ -86,8 +86,8 @@ def test_archive_holds_what_it_was_given() -> None:
     data = archive.archive(files, {"b/link": "two"})
     assert data == archive.archive(files[::-1], {"b/link": "two"})
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar:
-        found = [(one.name, one.mode, one.mtime, one.uid, one.uname) for one in tar]
-        assert found == [
+        results = [(entry.name, entry.mode, entry.mtime, entry.uid, entry.uname) for entry in tar]
+        assert results == [
             ("b", 0o755, 0, 0, "root"),
             ("a", 0o644, 0, 0, "root"),
             ("b/link", 0o777, 0, 0, "root"),
@@ -99,9 +99,9 @@ def test_archive_holds_what_it_was_given() -> None:
 
 
 def test_an_installation_has_all_run_scripts_and_the_sites_environment() -> None:
-    found = REAL
+    catalog = REAL
     notes = easybuild_folder.notes(SITES["lumi"], {"note": b"x"})
-    files = {file.path: file for file in (*easybuild_folder.programs(found), *notes)}
+    files = {file.path: file for file in (*easybuild_folder.programs(catalog), *notes)}
     scripts = {path.name for path in (CHECKOUT / "runscripts").iterdir() if path.is_file()}
     assert {f"runscripts/{name}" for name in scripts} <= files.keys()
     assert not [path for path in files if "__pycache__" in path]
@@ -111,7 +111,7 @@ def test_an_installation_has_all_run_scripts_and_the_sites_environment() -> None
 
 
 def test_help_says_how_to_run_and_what_to_do_about_the_plugin(run_cli: Cli, tmp_path: Path) -> None:
-    said = usage(written(run_cli, "lumi", tmp_path, *PLANNED).read_text())
+    message = usage(written(run_cli, "lumi", tmp_path, *PLANNED).read_text())
     for word in (
         "srun --export=ALL --nodes=2 --ntasks=16",
         "conda-python-distributed script.py",
@@ -123,7 +123,7 @@ def test_help_says_how_to_run_and_what_to_do_about_the_plugin(run_cli: Cli, tmp_
         "One node still works",
         "ROCm 7.0.2",
     ):
-        assert word in said, word
+        assert word in message, word
     assert "plugin" not in written(run_cli, "slurm-generic", tmp_path, *PLANNED).read_text()
 
 
@@ -162,8 +162,8 @@ def test_help_promises_a_central_image_only_where_the_module_has_a_folder(
     run_cli: Cli, tmp_path: Path
 ) -> None:
     lumi = usage(written(run_cli, "lumi", tmp_path, "--date", "20261122").read_text())
-    said = " ".join(lumi.split())
-    assert f"it takes the image of the same name in {SITES['lumi'].central}, if" in said
+    message = " ".join(lumi.split())
+    assert f"it takes the image of the same name in {SITES['lumi'].central}, if" in message
     derecho = usage(written(run_cli, "derecho", tmp_path, "--date", "20261122").read_text())
     assert "rm $SIF" not in derecho
 
@@ -184,11 +184,11 @@ def test_help_names_accelerate_where_the_image_has_it(
 
 def test_without_its_image_it_says_how_to_get_one(run_cli: Cli, tmp_path: Path) -> None:
     path = written(run_cli, "lumi", tmp_path, "--date", "20261122")
-    said = " ".join(path.read_text().partition("download_instructions")[2].split())
-    assert f"eb needs the image under this name: {path.stem}.sif" in said
-    assert f"central images of site lumi is {SITES['lumi'].central}." in said
-    assert "make sif SITE=lumi IMAGE=pytorch" in said
-    assert "Users cannot build at site lumi: " in said
+    message = " ".join(path.read_text().partition("download_instructions")[2].split())
+    assert f"eb needs the image under this name: {path.stem}.sif" in message
+    assert f"central images of site lumi is {SITES['lumi'].central}." in message
+    assert "make sif SITE=lumi IMAGE=pytorch" in message
+    assert "Users cannot build at site lumi: " in message
     other = written(run_cli, "slurm-generic", tmp_path, "--date", "20261122").read_text()
     assert "make sif SITE=slurm-generic" in other
     assert "cannot build" not in other
@@ -251,7 +251,7 @@ def test_modulefile_is_printed_or_written(run_cli: Cli, tmp_path: Path, syntax: 
         (["lumi", "--image-url", "https://x.example", "--central"], "Build the image first"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_senseless_requests_are_refused(
     run_cli: Cli, tmp_path: Path, words: list[str], says: str
 ) -> None:
     result = run_cli("--project", CHECKOUT, "easyconfig", *words, "--output", tmp_path / "build")
@@ -278,20 +278,20 @@ def test_an_image_without_torch_is_refused(
 
 
 def test_plain_names_of_commands_where_the_site_asks_for_them(tmp_path: Path) -> None:
-    found = REAL
+    catalog = REAL
     site = replace(SITES["local"], commands=("python", "torchrun"))
     facts = InstalledImage(torch="2.13.0", python="3.11", stack="cpu", date="20261122")
-    made = easybuild_folder.EasyBuildFolder(
+    notes = easybuild_folder.EasyBuildFolder(
         module=describe(site, facts, "/central"),
         facts=facts,
         sif=None,
-        programs=tuple(easybuild_folder.programs(found)),
+        programs=tuple(easybuild_folder.programs(catalog)),
         notes=tuple(easybuild_folder.notes(site, {})),
         links=easybuild_folder.links(site),
     )
-    text = easybuild_folder.write(made, tmp_path).read_text()
+    text = easybuild_folder.write(notes, tmp_path).read_text()
     assert "ln -sf pytorch-python bin/python" in text
     assert "bin/pip" not in text
     with tarfile.open(next(tmp_path.glob("*-notes.tar.gz"))) as tar:
-        links = {one.name: one.linkname for one in tar if one.issym()}
+        links = {member.name: member.linkname for member in tar if member.issym()}
     assert links == {"bin/python": "pytorch-python", "bin/torchrun": "pytorch-torchrun"}

@@ -46,21 +46,23 @@ def refused(project: Project, run_cli: Cli, *words: str) -> Result:
 
 
 def test_a_python_that_is_not_there(project: Project, run_cli: Cli) -> None:
-    said = refused(project, run_cli, "--set", "host.program=/nowhere").err
-    assert "site 'local': there is no program '/nowhere', which is to be the host's Python" in said
-    assert "by --set host.program=PATH" in said
+    message = refused(project, run_cli, "--set", "host.program=/nowhere").err
+    assert (
+        "site 'local': there is no program '/nowhere', which is to be the host's Python" in message
+    )
+    assert "by --set host.program=PATH" in message
 
 
 def test_another_python(project: Project, run_cli: Cli) -> None:
-    said = refused(project, run_cli, "--set", "host.python=3.6").err
+    message = refused(project, run_cli, "--set", "host.python=3.6").err
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert f"is Python {version}, and the plan is for 3.6" in said
-    assert f"or plan with --set host.python={version}" in said
+    assert f"is Python {version}, and the plan is for 3.6" in message
+    assert f"or plan with --set host.python={version}" in message
 
 
-def test_what_is_no_python(project: Project, run_cli: Cli) -> None:
-    said = refused(project, run_cli, "--set", "host.program=/bin/false").err
-    assert "/bin/false cannot be run as a Python" in said
+def test_a_program_that_is_no_python(project: Project, run_cli: Cli) -> None:
+    message = refused(project, run_cli, "--set", "host.program=/bin/false").err
+    assert "/bin/false cannot be run as a Python" in message
 
 
 def test_a_python_without_venv(project: Project, run_cli: Cli, tmp_path: Path) -> None:
@@ -68,51 +70,51 @@ def test_a_python_without_venv(project: Project, run_cli: Cli, tmp_path: Path) -
     hidden = "import sys; sys.modules['venv'] = None; "
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{hidden}$2"\n')
     program.chmod(0o755)
-    said = refused(project, run_cli, "--set", f"host.program={program}").err
-    assert f"{program} has no venv, or no ensurepip" in said
+    message = refused(project, run_cli, "--set", f"host.program={program}").err
+    assert f"{program} has no venv, or no ensurepip" in message
 
 
 def test_compilers_and_toolkits(project: Project, run_cli: Cli) -> None:
-    """All are named at once, with the layers that need them."""
+    """Name all at once, with the layers that need them."""
     words = native(CC="no-such-compiler", MPICC="no-such-mpicc -shared", CUDA_HOME="/no/cuda")
     change_site(project, native=words)
     project.add("first", requires=["compilers", "mpi", "cuda-toolkit"])
     project.add("last", requires=["compilers"])
-    said = refused(project, run_cli).err
-    assert "there is no program 'no-such-compiler', which layers first, last need" in said
-    assert "there is no program 'no-such-mpicc', which layers first need" in said
-    assert "there is no program '/no/cuda/bin/nvcc', which layers first need" in said
-    assert "native.modules of defs/sites/local.yaml" in said
+    message = refused(project, run_cli).err
+    assert "there is no program 'no-such-compiler', which layers first, last need" in message
+    assert "there is no program 'no-such-mpicc', which layers first need" in message
+    assert "there is no program '/no/cuda/bin/nvcc', which layers first need" in message
+    assert "native.modules of defs/sites/local.yaml" in message
 
 
 def test_a_variable_that_no_module_sets(project: Project, run_cli: Cli) -> None:
     change_site(project, native=native(CUDA_HOME="$NO_SUCH_ROOT/cuda", NEXT="$CUDA_HOME/lib"))
-    said = refused(project, run_cli).err
-    assert "no module sets NO_SUCH_ROOT, which native.environment.CUDA_HOME names" in said
-    assert "no module sets CUDA_HOME, which native.environment.NEXT names" in said
+    message = refused(project, run_cli).err
+    assert "no module sets NO_SUCH_ROOT, which native.environment.CUDA_HOME names" in message
+    assert "no module sets CUDA_HOME, which native.environment.NEXT names" in message
 
 
 def test_no_module_system(project: Project, run_cli: Cli, tmp_path: Path) -> None:
     init = tmp_path / "init"
     init.touch()
     change_site(project, modules={"init": str(init), "host": ["some/1"]})
-    said = refused(project, run_cli).err
-    assert "there is no command 'module', and these are to be loaded: some/1" in said
+    message = refused(project, run_cli).err
+    assert "there is no command 'module', and these are to be loaded: some/1" in message
     change_site(project, modules={"init": "$NO_SUCH_FOLDER/init", "host": ["some/1"]})
-    said = refused(project, run_cli).err
-    assert "NO_SUCH_FOLDER" in said
-    assert "Correct modules.init of defs/sites/local.yaml" in said
+    message = refused(project, run_cli).err
+    assert "NO_SUCH_FOLDER" in message
+    assert "Correct modules.init of defs/sites/local.yaml" in message
 
 
 def test_a_disk_that_is_too_small(project: Project, run_cli: Cli) -> None:
     layer = project.folder / "defs/layers/first/layer.yaml"
     write(layer, json.loads(layer.read_text()) | {"disk_mb": 10**9})
-    said = refused(project, run_cli).err
-    assert f"{project.prefix}: 1500000.2 GB are needed for the installation" in said
-    assert "or name another --prefix" in said
+    message = refused(project, run_cli).err
+    assert f"{project.prefix}: 1500000.2 GB are needed for the installation" in message
+    assert "or name another --prefix" in message
 
 
-def test_what_was_installed_still_works(project: Project, run_cli: Cli) -> None:
+def test_the_old_installation_still_works(project: Project, run_cli: Cli) -> None:
     project.image("first", "last")
     assert run_cli(*project.words()).code == 0
     before = project.current, sorted(project.prefix.rglob("*"))

@@ -1,4 +1,4 @@
-"""What happens in a user's environment before pip starts."""
+"""Steps in a user's environment before pip starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOOK = ROOT / "builder/sifwright/install/share/sifwright_pip.py"
 def test_the_constraint_of_isolated_builds_is_for_these(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, *, is_kept: bool
 ) -> None:
-    """Without isolation, pip ends with an error if there is one."""
+    """Omit it without isolation, where pip ends with an error if there is one."""
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "pip", *words.split()])
     monkeypatch.setenv("PIP_BUILD_CONSTRAINT", "/constraints.txt")

@@ -83,8 +83,8 @@ def test_files_of_others_stay_and_are_named(project: Project, run_cli: Cli) -> N
     install(project, run_cli)
     done = run_cli("uninstall", project.prefix)
     assert done.code == 0, done.err
-    said = done.out.partition("still there: ")[2].strip().split(", ")
-    assert said == [
+    output = done.out.partition("still there: ")[2].strip().split(", ")
+    assert output == [
         *("easyconfigs/mine.eb", "empty", "modulefiles/other", "modulefiles/tiny/mine", "notes"),
         *(f"{inside}/last/mine", f"{inside}/mine", "versions/mine"),
     ]
@@ -104,16 +104,16 @@ def test_many_names(project: Project, run_cli: Cli) -> None:
 
 
 def test_bytecode_goes_with_its_source(project: Project, run_cli: Cli) -> None:
-    """Python writes it when it is run: that of others stays."""
+    """Remove bytecode that Python writes at run time, but not that of others' sources."""
     project.add("last", last='echo >"$INSTALL_PREFIX/last/ours.py"')
     install(project, run_cli)
     folder = (project.prefix / "current").resolve() / "last"
-    (folder / "theirs.py").touch()
-    for name in ("ours.py", "theirs.py"):
+    (folder / "foreign.py").touch()
+    for name in ("ours.py", "foreign.py"):
         py_compile.compile(str(folder / name), doraise=True)
     run_cli("uninstall", project.prefix)
     left = {path.name.partition(".")[0] for path in folder.rglob("*") if path.is_file()}
-    assert left == {"theirs"}
+    assert left == {"foreign"}
 
 
 def test_modules_of_earlier_names(project: Project, run_cli: Cli, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_an_unfinished_installation(project: Project, run_cli: Cli, tmp_path: Pa
 def test_stopped_and_repeated(
     project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is left after a stop is removed by the next run, and no file of others."""
+    """Remove the rest after a stop in the next run, and no file of others."""
     before = listing(tmp_path)
     install(project, run_cli)
     mine = write((project.prefix / "current").resolve() / "mine")

@@ -1,4 +1,4 @@
-"""What is read out of NCCL's and RCCL's own words."""
+"""Facts from the words of NCCL and RCCL."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sifwright.launch.comm.nccl_log import NetworkEvidence, Process, parse_nccl_
 from tests.nccl_logs import LOGS, log, ranks
 
 
-def names(said: NetworkEvidence) -> tuple[list[str], list[str]]:
-    return list(said.networks), list(said.providers)
+def names(evidence: NetworkEvidence) -> tuple[list[str], list[str]]:
+    return list(evidence.networks), list(evidence.providers)
 
 
 def test_every_log_names_its_source() -> None:
@@ -94,28 +94,32 @@ def test_every_log_names_its_source() -> None:
 def test_networks_and_providers(
     name: str, expected: dict[Process, tuple[list[str], list[str]]]
 ) -> None:
-    assert {process: names(said) for process, said in parse_nccl_log(log(name)).items()} == expected
+    assert {
+        process: names(message) for process, message in parse_nccl_log(log(name)).items()
+    } == expected
 
 
 def test_a_line_glued_to_another_belongs_to_its_own_process() -> None:
     known = ranks("nid002432:7338", "nid002661:27599", "nid002336:75702", "nid002156:81033")
-    found = parse_nccl_log(log("glued-perlmutter"), known)
-    assert set(found) == set(known)
-    assert {names(said)[0][0] for said in found.values()} == {"AWS Libfabric"}
+    result = parse_nccl_log(log("glued-perlmutter"), known)
+    assert set(result) == set(known)
+    assert {names(message)[0][0] for message in result.values()} == {"AWS Libfabric"}
 
 
 def test_reasons_are_kept() -> None:
-    (said,) = parse_nccl_log(log("fallback-plugin-failed")).values()
-    assert said.hints[0] == "NET/OFI aws-ofi-nccl initialization failed"
-    (said,) = (said for said in parse_nccl_log(log("no-plugin-nccl-2.27")).values() if said.hints)
-    assert said.hints == ["NET/Plugin: Could not find: libnccl-net.so."]
+    (message,) = parse_nccl_log(log("fallback-plugin-failed")).values()
+    assert message.hints[0] == "NET/OFI aws-ofi-nccl initialization failed"
+    (message,) = (
+        message for message in parse_nccl_log(log("no-plugin-nccl-2.27")).values() if message.hints
+    )
+    assert message.hints == ["NET/Plugin: Could not find: libnccl-net.so."]
 
 
 def test_other_plugins_are_no_reason() -> None:
-    """NCCL 2.28 looks for plugins of its environment, tuner and profiler, too."""
-    for said in parse_nccl_log(log("fallback-nccl-2.28")).values():
-        assert said.hints[0] == "NET/Plugin: Could not find: libnccl-net.so"
-        assert said.hints[1:] == ["Failed to initialize NET plugin IB"]
+    """Ignore plugins of environment, tuner and profiler, which NCCL 2.28 looks for, too."""
+    for message in parse_nccl_log(log("fallback-nccl-2.28")).values():
+        assert message.hints[0] == "NET/Plugin: Could not find: libnccl-net.so"
+        assert message.hints[1:] == ["Failed to initialize NET plugin IB"]
 
 
 @pytest.mark.parametrize(
@@ -125,10 +129,10 @@ def test_other_plugins_are_no_reason() -> None:
         "nid1:1:2 [0] NCCL INFO NET/OFI Selected Provider is cnid2:3:4 [0] NCCL INFO x",
     ],
 )
-def test_what_is_cut_off_is_no_evidence(line: str) -> None:
-    found = parse_nccl_log(line, ranks("nid1:1", "nid2:3"))
-    assert set(found) == set(ranks("nid1:1", "nid2:3"))
-    assert all(names(said) == ([], []) for said in found.values())
+def test_cut_lines_are_no_evidence(line: str) -> None:
+    result = parse_nccl_log(line, ranks("nid1:1", "nid2:3"))
+    assert set(result) == set(ranks("nid1:1", "nid2:3"))
+    assert all(names(message) == ([], []) for message in result.values())
 
 
 @pytest.mark.parametrize(
@@ -141,7 +145,7 @@ def test_what_is_cut_off_is_no_evidence(line: str) -> None:
         "\x00\xff",
     ],
 )
-def test_what_is_not_nccls_says_nothing(text: str) -> None:
+def test_lines_of_other_programs_are_ignored(text: str) -> None:
     assert parse_nccl_log(text) == {}
 
 

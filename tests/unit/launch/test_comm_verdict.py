@@ -33,15 +33,15 @@ def verdict(expect: tuple[str, ...], processes: list[Process], text: str) -> Ver
     ],
 )
 def test_proven(expect: tuple[str, ...], processes: list[Process], name: str) -> None:
-    found = verdict(expect, processes, log(name))
-    assert (found.state, found.problems) == ("proven", ())
-    assert "2 ranks of 2 nodes" in found.text
+    result = verdict(expect, processes, log(name))
+    assert (result.state, result.problems) == ("proven", ())
+    assert "2 ranks of 2 nodes" in result.text
 
 
 def test_sockets_are_told_with_ranks_hosts_and_the_line() -> None:
-    found = verdict(CXI, CRUSHER, log("fallback-crusher-rccl"))
-    assert found.state == "failed"
-    (problem,) = found.problems
+    result = verdict(CXI, CRUSHER, log("fallback-crusher-rccl"))
+    assert result.state == "failed"
+    (problem,) = result.problems
     assert problem.where == "rank 0-1 on crusher002, crusher003"
     assert problem.what == (
         "fell back to TCP sockets: 'Using network Socket' after 'NET/Plugin : No plugin found"
@@ -62,26 +62,26 @@ def test_advice_on_cxi_is_for_cxi() -> None:
 def test_one_host_of_many_that_falls_back_is_found() -> None:
     processes = [*SLINGSHOT, CRUSHER[1]]
     text = log("good-cxi-old-and-new") + log("fallback-crusher-rccl")
-    found = verdict(CXI, processes, text)
-    assert found.state == "failed"
-    assert found.text == "1 of 3 ranks did not prove NET/OFI and cxi"
-    assert [problem.where for problem in found.problems] == ["rank 2 on crusher003"]
+    result = verdict(CXI, processes, text)
+    assert result.state == "failed"
+    assert result.text == "1 of 3 ranks did not prove NET/OFI and cxi"
+    assert [problem.where for problem in result.problems] == ["rank 2 on crusher003"]
 
 
 def test_two_ranks_of_one_host_that_fall_back_are_found() -> None:
-    """Another host is there, so that a network is needed at all."""
+    """Add another host, so that a network is needed at all."""
     processes = [*ranks("algo-1:18562", "algo-1:17774", "algo-1:17780"), EFA[0]]
     text = log("fallback-two-of-eight") + log("good-efa-two-nodes")
-    found = verdict(("NET/OFI",), processes, text)
-    (problem,) = found.problems
+    result = verdict(("NET/OFI",), processes, text)
+    (problem,) = result.problems
     assert problem.where == "rank 1-2 on algo-1"
     assert "after 'NET/OFI aws-ofi-nccl initialization failed'" in problem.what
 
 
 def test_libfabric_over_tcp_is_found_though_nccl_calls_it_libfabric() -> None:
     processes = ranks("x3005c0s13b0n0:12345", "x3006c0s1b0n0:777")
-    found = verdict(CXI, processes, log("tcp-provider"))
-    (problem,) = found.problems
+    result = verdict(CXI, processes, log("tcp-provider"))
+    (problem,) = result.problems
     assert problem.where == "rank 0 on x3005c0s13b0n0"
     assert problem.what.startswith(
         "cxi expected, but it is tcp: 'NET/OFI Selected provider is tcp,"
@@ -104,12 +104,12 @@ def test_another_plugin_is_not_the_expected_one() -> None:
     ],
 )
 def test_words_about_a_network_are_no_proof(name: str, processes: list[Process]) -> None:
-    """The plugin's name, interfaces that could be used, a provider without a network."""
+    """Try the plugin's name, possible interfaces, and a provider without a network."""
     assert verdict(CXI, processes, log(name)).state == "failed"
 
 
 @pytest.mark.parametrize(
-    ("name", "processes", "what"),
+    ("name", "processes", "text"),
     [
         (
             "glued-perlmutter",
@@ -123,34 +123,34 @@ def test_words_about_a_network_are_no_proof(name: str, processes: list[Process])
         ),
     ],
 )
-def test_one_of_two_is_not_enough(name: str, processes: list[Process], what: str) -> None:
-    assert verdict(CXI, processes, log(name)).problems[0].what == what
+def test_one_of_two_is_not_enough(name: str, processes: list[Process], text: str) -> None:
+    assert verdict(CXI, processes, log(name)).problems[0].what == text
 
 
 def test_no_log_is_not_proven() -> None:
-    found = verdict(CXI, SLINGSHOT, "")
-    assert found.state == "failed"
-    assert found.problems[0].what == "not proven, its log says nothing of a network"
-    assert found.problems[0].where == "rank 0-1 on nid005001, nid005002"
+    result = verdict(CXI, SLINGSHOT, "")
+    assert result.state == "failed"
+    assert result.problems[0].what == "not proven, its log says nothing of a network"
+    assert result.problems[0].where == "rank 0-1 on nid005001, nid005002"
 
 
 def test_another_process_of_the_host_proves_nothing_for_a_rank() -> None:
     processes = [SLINGSHOT[0], Process("nid005002", 9999)]
-    found = verdict(CXI, processes, log("good-cxi-old-and-new"))
-    assert [problem.where for problem in found.problems] == ["rank 1 on nid005002"]
+    result = verdict(CXI, processes, log("good-cxi-old-and-new"))
+    assert [problem.where for problem in result.problems] == ["rank 1 on nid005002"]
 
 
 def test_one_node_proves_nothing() -> None:
-    found = verdict(CXI, SLINGSHOT[:1] * 2, log("good-cxi-old-and-new"))
-    assert (found.state, found.problems) == ("not checked", ())
-    assert "one node" in found.text
+    result = verdict(CXI, SLINGSHOT[:1] * 2, log("good-cxi-old-and-new"))
+    assert (result.state, result.problems) == ("not checked", ())
+    assert "one node" in result.text
 
 
 def test_a_site_that_expects_nothing_still_refuses_sockets() -> None:
     assert verdict((), CRUSHER, log("fallback-crusher-rccl")).state == "failed"
-    found = verdict((), SLINGSHOT, log("good-cxi-old-and-new"))
-    assert found.state == "not checked"
-    assert found.text.startswith("network AWS Libfabric, Libfabric;")
+    result = verdict((), SLINGSHOT, log("good-cxi-old-and-new"))
+    assert result.state == "not checked"
+    assert result.text.startswith("network AWS Libfabric, Libfabric;")
 
 
 def test_many_hosts_are_not_all_listed() -> None:
@@ -165,7 +165,7 @@ BAD = [log("fallback-crusher-rccl"), log("tcp-provider"), log("fallback-two-of-e
 
 @given(st.data(), st.sampled_from(BAD))
 def test_no_damage_makes_a_fallback_a_proof(data: st.DataObject, bad: str) -> None:
-    """Lines lost, cut at either end, glued together, in any order, among good ones."""
+    """Lose lines, cut either end, glue them together, in any order, among good ones."""
     good = log("good-cxi-old-and-new")
     processes = [
         *SLINGSHOT,

@@ -1,4 +1,4 @@
-"""How a job is decided from the facts of a site and what is asked."""
+"""Decisions about a job, from the facts of a site and the request."""
 
 from dataclasses import replace
 
@@ -17,9 +17,9 @@ TRAIN = ("train.py",)
 
 
 def _job(real: Catalog, site: str, **asked: object) -> Job:
-    found = real.sites[site]
-    values = {"nodes": 2, "arguments": TRAIN, "account": "ada" if found.job.needs_account else ""}
-    return decide_job(found, JobRequest(**(values | asked)))  # type: ignore[arg-type]
+    facts = real.sites[site]
+    values = {"nodes": 2, "arguments": TRAIN, "account": "ada" if facts.job.needs_account else ""}
+    return decide_job(facts, JobRequest(**(values | asked)))  # type: ignore[arg-type]
 
 
 def test_one_rank_per_gpu_with_its_cpus(real: Catalog) -> None:
@@ -58,8 +58,8 @@ def test_where_nobody_counts_gpus_there_are_as_many_as_ranks(real: Catalog) -> N
 
 def test_nodes_without_gpus(real: Catalog) -> None:
     site = replace(real.sites["slurm-generic"], vendor="cpu", node=ComputeNode(cpus=64))
-    one = decide_job(site, JobRequest(nodes=1, arguments=TRAIN))
-    assert (one.tasks, one.gpus, one.cpus) == (1, 0, 64)
+    first = decide_job(site, JobRequest(nodes=1, arguments=TRAIN))
+    assert (first.tasks, first.gpus, first.cpus) == (1, 0, 64)
     assert decide_job(site, JobRequest(nodes=1, arguments=TRAIN, ranks_per_node=6)).cpus == 10
 
 
@@ -104,8 +104,8 @@ def test_a_virtual_environment_runs_on_the_host(real: Catalog) -> None:
 
 @pytest.mark.parametrize("site", SITES)
 def test_launchers_of_other_schedulers_are_refused(real: Catalog, site: str) -> None:
-    found = real.sites[site]
-    known = {found.launcher, *found.other_launchers, job_rules.TORCHRUN}
+    facts = real.sites[site]
+    known = {facts.launcher, *facts.other_launchers, job_rules.TORCHRUN}
     every = {name for names in LAUNCHERS.values() for name in names} | {"aprun"}
     for name in every - known:
         with pytest.raises(UsageError, match=f"--launcher {name}: site '{site}'"):
@@ -116,20 +116,20 @@ def test_launchers_of_other_schedulers_are_refused(real: Catalog, site: str) -> 
 def test_everything_wrong_is_said_at_once(real: Catalog, site: str) -> None:
     with pytest.raises(UsageError) as caught:
         _job(real, site, nodes=0, launcher="x", name="a b", arguments=())
-    said = str(caught.value)
-    assert all(word in said for word in ("--nodes 0", "--launcher x", "--name 'a b'", "SCRIPT"))
+    message = str(caught.value)
+    assert all(word in message for word in ("--nodes 0", "--launcher x", "--name 'a b'", "SCRIPT"))
     assert all(problem.fix for problem in caught.value.problems)
 
 
 @pytest.mark.parametrize("site", SITES)
 def test_amd_sites_say_whose_libraries_containers_have(real: Catalog, site: str) -> None:
-    """And job scripts, modules and the benchmark follow: by one property each."""
-    found = real.sites[site]
-    if (found.vendor, found.delivery) == ("amd", "sif"):
-        assert found.gpu_libraries
-        assert found.gpu_libraries.source
-        expected = ("--rocm",) if found.gpu_libraries.of == "host" else ()
-        assert found.gpu_flags == expected
-        assert found.gpu_variable == ("ROCM" if expected else "")
+    """Follow it in job scripts, modules and the benchmark, by one property each."""
+    facts = real.sites[site]
+    if (facts.vendor, facts.delivery) == ("amd", "sif"):
+        assert facts.gpu_libraries
+        assert facts.gpu_libraries.source
+        expected = ("--rocm",) if facts.gpu_libraries.of == "host" else ()
+        assert facts.gpu_flags == expected
+        assert facts.gpu_variable == ("ROCM" if expected else "")
     else:
-        assert found.gpu_variable == {"nvidia": "NV", "cpu": "", "amd": "ROCM"}[found.vendor]
+        assert facts.gpu_variable == {"nvidia": "NV", "cpu": "", "amd": "ROCM"}[facts.vendor]

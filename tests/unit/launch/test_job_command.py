@@ -33,7 +33,7 @@ def _last(text: str) -> str:
         (("--", "-m", "package.train", "a  b"), "-m package.train 'a  b'"),
     ],
 )
-def test_what_follows_the_dashes_is_the_scripts(
+def test_words_after_the_dashes_are_the_scripts(
     run_cli: Cli, words: tuple[str, ...], command: str
 ) -> None:
     result = run_cli("--project", GOOD, *JOB, *words)
@@ -59,12 +59,12 @@ def test_a_refused_job_leaves_the_file_alone(run_cli: Cli, tmp_path: Path) -> No
     assert (result.code, path.read_text()) == (2, "before")
 
 
-@pytest.mark.parametrize("place", ["missing/job.sh", "."])
+@pytest.mark.parametrize("path", ["missing/job.sh", "."])
 def test_a_file_that_cannot_be_written(
-    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run_cli("--project", GOOD, *JOB, "--output", place, "--", "train.py")
+    result = run_cli("--project", GOOD, *JOB, "--output", path, "--", "train.py")
     assert (result.code, result.out) == (5, "")
     assert list(tmp_path.iterdir()) == []
 
@@ -72,7 +72,7 @@ def test_a_file_that_cannot_be_written(
 def test_the_image_is_the_one_that_was_built(
     run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever the job will run: by its whole path."""
+    """Name it by its whole path, wherever the job will run."""
     monkeypatch.chdir(tmp_path)
     text = run_cli("--project", GOOD, *JOB, "--", "train.py").out
     assert f"[[ -n $SIF ]] || SIF={tmp_path}/build/here/small/image.sif\n" in text
@@ -85,13 +85,13 @@ def test_run_scripts_are_the_projects(run_cli: Cli) -> None:
 
 
 def test_arguments_survive_a_terminal_that_knows_ascii_only() -> None:
-    """Elsewhere a '?' for a letter is good enough; in a script it would be another argument."""
+    """Keep each letter: a '?' in a script would be another argument."""
     odd = b"caf\xc3\xa9 \xff"
     done = _spawn(*JOB, "--", "train.py", os.fsdecode(odd), PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, b"")
     line = b"printf %s " + done.stdout.splitlines()[-1].split(b"train.py ")[1]
-    found = subprocess.run([program("bash"), "-c", line], check=True, capture_output=True)
-    assert found.stdout == odd
+    result = subprocess.run([program("bash"), "-c", line], check=True, capture_output=True)
+    assert result.stdout == odd
 
 
 def test_a_reader_that_has_gone_before() -> None:
@@ -118,16 +118,16 @@ def test_the_account_of_the_environment(
         monkeypatch.delenv(name, raising=False)
     assert f"or set {variable}." in run_cli(*command, "--", "x").err
     monkeypatch.setenv(variable, "project_1")
-    found = run_cli(*command, "--", "x")
-    account, image = found.err.splitlines()
-    assert (found.code, account) == (0, f"note: account 'project_1' is that of {variable}")
+    result = run_cli(*command, "--", "x")
+    account, image = result.err.splitlines()
+    assert (result.code, account) == (0, f"note: account 'project_1' is that of {variable}")
     assert image.startswith("note: no image is at ")
-    assert line in found.out.splitlines()
+    assert line in result.out.splitlines()
     assert "project_2" in run_cli(*command, "--account", "project_2", "--", "x").out
     monkeypatch.setenv(variable, "a b")
-    found = run_cli(*command, "--", "x")
-    assert found.code == 2
-    assert f"{variable}='a b': cannot stand in a job script" in found.err
+    result = run_cli(*command, "--", "x")
+    assert result.code == 2
+    assert f"{variable}='a b': cannot stand in a job script" in result.err
 
 
 MISSING = {

@@ -25,7 +25,7 @@ def _job(real: Catalog, site: str, **asked: object) -> Job:
 
 
 def _lines(real: Catalog, site: str, **asked: object) -> list[str]:
-    return [str(one) for one in directives(_job(real, site, **asked))]
+    return [str(line) for line in directives(_job(real, site, **asked))]
 
 
 def _refused(real: Catalog, site: str, **asked: object) -> str:
@@ -73,11 +73,11 @@ def test_each_scheduler_has_its_own_name_for_it(
     lines = _lines(real, site, environment=environment, ranks_per_node=ranks, **asked)
     assert lines.count(expected) == 1
     names = [re.match(r"-+\w[^= ]*", line) for line in lines if not line.startswith("-l ")]
-    assert len({name[0] for name in names if name}) == len(names), "no directive stands there twice"
+    assert len({name[0] for name in names if name}) == len(names), "no directive is there twice"
 
 
 @pytest.mark.parametrize(
-    ("site", "asked", "said"),
+    ("site", "asked", "message"),
     [
         ("lumi", {"partition": "dev"}, "--partition dev: 'dev' is not in the list 'partitions'"),
         ("lumi", {"partition": "dev"}, "Did you mean 'dev-g'"),
@@ -119,17 +119,17 @@ def test_each_scheduler_has_its_own_name_for_it(
         ("lumi", {"qos": "-x"}, "cannot stand in a job script"),
     ],
 )
-def test_what_is_refused_names_the_fact_and_the_way_out(
-    real: Catalog, site: str, asked: dict[str, object], said: str
+def test_refusals_name_the_fact_and_the_fix(
+    real: Catalog, site: str, asked: dict[str, object], message: str
 ) -> None:
     environment = {} if "container" in real.sites[site].run_in else {"environment": "/venv"}
-    assert said in _refused(real, site, **(environment | asked))
+    assert message in _refused(real, site, **(environment | asked))
 
 
 def test_without_a_scheduler_there_are_none(real: Catalog) -> None:
     asked = {"partition": "x", "qos": "x", "constraint": "x", "job_output": "x"}
-    said = _refused(real, "local", nodes=1, account="", directives=("mem=1",), **asked)
-    assert said.count("has no scheduler that could read it") == 5
+    message = _refused(real, "local", nodes=1, account="", directives=("mem=1",), **asked)
+    assert message.count("has no scheduler that could read it") == 5
 
 
 def test_a_list_of_the_site_is_none_where_the_file_has_none(real: Catalog) -> None:
@@ -140,33 +140,34 @@ def test_a_list_of_the_site_is_none_where_the_file_has_none(real: Catalog) -> No
 def test_variables_that_sbatch_takes_over_a_script_are_told(real: Catalog, variable: str) -> None:
     job = _job(real, "lumi")
     assert list(notes_about_job(job, {})) == []
-    (said,) = notes_about_job(job, {variable: "other"})
-    assert f"{variable}='other'" in said
+    (message,) = notes_about_job(job, {variable: "other"})
+    assert f"{variable}='other'" in message
     same = {"SBATCH_ACCOUNT": "ada", "SBATCH_PARTITION": "standard-g"}
     assert list(notes_about_job(job, same)) == []
 
 
 def test_an_image_without_digests_is_told(real: Catalog) -> None:
     checked = {"check_program": "x", "built_sif": "/b/image.sif"}
-    (said,) = notes_about_job(_job(real, "lumi", **checked), {})
-    assert "no image is at '/b/image.sif'" in said
+    (message,) = notes_about_job(_job(real, "lumi", **checked), {})
+    assert "no image is at '/b/image.sif'" in message
     for more in ({"image_digests": "1 2+3"}, {"modules": ("pytorch",)}):
         assert list(notes_about_job(_job(real, "lumi", **checked, **more), {})) == []
 
 
 def test_advice_against_a_launcher_is_told_with_its_source(real: Catalog) -> None:
-    (said,) = notes_about_job(_job(real, "frontier", launcher="torchrun"), {})
-    assert "OLCF advises against torchrun" in said
-    assert "pytorch_frontier.rst" in said
+    (message,) = notes_about_job(_job(real, "frontier", launcher="torchrun"), {})
+    assert "OLCF advises against torchrun" in message
+    assert "pytorch_frontier.rst" in message
     assert list(notes_about_job(_job(real, "frontier"), {})) == []
     assert list(notes_about_job(_job(real, "lumi", launcher="torchrun"), {})) == []
 
 
 @pytest.mark.parametrize(
-    ("argument", "told"), [("--a=$MASTER_ADDR", True), ("${X}", True), ("5$", False), ("$1", False)]
+    ("argument", "noted"),
+    [("--a=$MASTER_ADDR", True), ("${X}", True), ("5$", False), ("$1", False)],
 )
-def test_a_variable_in_an_argument_is_told(real: Catalog, argument: str, *, told: bool) -> None:
+def test_a_variable_in_an_argument_is_noted(real: Catalog, argument: str, *, noted: bool) -> None:
     arguments = ("train.py", argument)
-    assert bool(list(notes_about_job(_job(real, "lumi", arguments=arguments), {}))) is told
+    assert bool(list(notes_about_job(_job(real, "lumi", arguments=arguments), {}))) is noted
     expanding = _job(real, "lumi", arguments=arguments, expand_variables=True)
     assert list(notes_about_job(expanding, {})) == []

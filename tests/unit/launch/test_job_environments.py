@@ -33,7 +33,7 @@ def site(real: Catalog) -> Site:
 
 @pytest.fixture
 def conda(tmp_path: Path) -> Path:
-    """The layout that `conda create -p` makes, with what packages and users put into it."""
+    """Make the layout of `conda create -p`, with files that packages and users put into it."""
     prefix = tmp_path / "my_env"
     for folder in ("bin", "conda-meta", "etc/conda/activate.d", "etc/conda/env_vars.d"):
         (prefix / folder).mkdir(parents=True)
@@ -63,7 +63,7 @@ def test_a_conda_environment_is_activated_as_conda_does(
 
 
 def test_variables_of_a_conda_environment(bench: Bench, site: Site, conda: Path) -> None:
-    """Those of packages, and over them those of `conda env config vars set`."""
+    """Set the packages' variables, and over them the values of `conda env config vars set`."""
     files = {"a.json": {"A": "1", "B": "1"}, "b.json": {"B": "2", "C": ODD}}
     for name, values in files.items():
         (conda / "etc/conda/env_vars.d" / name).write_text(json.dumps(values))
@@ -103,7 +103,7 @@ def test_a_folder_that_is_no_environment_ends_the_job(
 
 
 def test_a_virtual_environment_comes_first(bench: Bench, site: Site, conda: Path) -> None:
-    """Where conda itself is in the environment, or conda-pack made it, it has bin/activate."""
+    """Use bin/activate, which is there with conda itself, or after conda-pack."""
     (conda / "bin/activate").touch()
     ran = _run(bench, site, conda)
     assert ran.env["WITH_CONDA"] == f"source {conda}/bin/activate"

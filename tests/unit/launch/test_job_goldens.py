@@ -32,7 +32,7 @@ RUN_IN = {"host-mpi": "container", "mpich": "host"}
 
 
 def _jobs(site: Site) -> list[tuple[str, str]]:
-    """Its own launcher with every engine, the other launchers with the usual one."""
+    """Yield its own launcher with every engine, and the other launchers with the usual one."""
     own = [(site.launcher, engine) for engine in site.run_in]
     own += [(site.launcher, "host-mpi")] if site.host_mpi else []
     return own + [(name, site.run_in[0]) for name in (*site.other_launchers, TORCHRUN)]
@@ -67,7 +67,7 @@ def test_no_golden_is_left_over() -> None:
 
 
 def test_they_are_clean_for_shellcheck() -> None:
-    """All at once: its start takes longer than its work."""
+    """Check all scripts at once: shellcheck's start takes longer than its work."""
     files = sorted(GOLDENS.glob("*.sh"))
     command = [program("shellcheck"), "--norc", "--shell=bash", *map(str, files)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -84,16 +84,16 @@ def test_bash_reads_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_directives_come_before_everything_else(name: str) -> None:
-    """No scheduler reads those that stand behind the first command."""
+    """Keep directives before the first command: schedulers read none behind it."""
     lines = (GOLDENS / f"{name}.sh").read_text().splitlines()
     first = next(n for n, line in enumerate(lines) if not line.startswith("#"))
-    found = [n for n, line in enumerate(lines) if line.startswith(("#SBATCH", "#PBS", "# flux:"))]
-    assert all(n < first for n in found)
-    assert found == list(range(1, len(found) + 1))
+    results = [n for n, line in enumerate(lines) if line.startswith(("#SBATCH", "#PBS", "# flux:"))]
+    assert all(n < first for n in results)
+    assert results == list(range(1, len(results) + 1))
 
 
-def test_what_makes_sites_differ(real: Catalog) -> None:
-    """The facts of the sites' documentation, read off their scripts."""
+def test_differences_between_sites(real: Catalog) -> None:
+    """Read the facts of the sites' documentation off their scripts."""
     wanted = {
         "lumi": ("srun", "--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,"),
         "frontier": ("srun", "--cpus-per-task=7 --gpus-per-task=1 --gpu-bind=closest "),
@@ -105,8 +105,8 @@ def test_what_makes_sites_differ(real: Catalog) -> None:
     }
     for name, (launcher, text) in wanted.items():
         site = real.sites[name]
-        found = _script(site, launcher, site.run_in[0]).replace(" \\\n ", "")
-        assert text in found, name
+        result = _script(site, launcher, site.run_in[0]).replace(" \\\n ", "")
+        assert text in result, name
 
 
 # Numbers, and text that is shell already or cannot be anything else by its schema.

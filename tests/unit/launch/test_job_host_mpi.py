@@ -17,7 +17,7 @@ def bench(tmp_path: Path) -> Bench:
 
 @pytest.fixture
 def hosting(real: Catalog, tmp_path: Path) -> Site:
-    """Frontier, with libraries that are here."""
+    """Return Frontier, with libraries that are here."""
     (tmp_path / "gtl.so").touch()
     host = real.sites["frontier"].host_mpi
     assert host is not None
@@ -39,7 +39,7 @@ def _host_mpi(
 
 
 def _given(ran: Ran) -> dict[str, str]:
-    """What the engine gets for the container, the same under both of its names."""
+    """Return the engine's values for the container, the same under both of its names."""
     first, second = (
         {
             name.removeprefix(prefix): value

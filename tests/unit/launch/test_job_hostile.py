@@ -48,7 +48,7 @@ def site(real: Catalog) -> Site:
 
 
 def _bare(site: Site) -> Site:
-    """Without what would make folders here."""
+    """Return the job without files that would make folders here."""
     return replace(site, cache="", modules=Modules(), binds=(), run_in=("container", "host"))
 
 
@@ -65,7 +65,7 @@ def _batches(values: Sequence[str]) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_script_arguments(real: Catalog, bench: Bench, launcher: str, portion: float) -> None:
-    """Every text that a program can be given is carried, line breaks and all."""
+    """Carry every text that a program can get, line breaks included."""
     site = _bare(real.sites[LAUNCHERS[launcher]])
     seed = SEED + list(LAUNCHERS).index(launcher)
     values = hostile.texts(seed, int(ARGUMENTS * portion) // len(LAUNCHERS), share=0.4)
@@ -88,20 +88,20 @@ def test_arguments_that_no_program_can_be_given(bench: Bench, site: Site) -> Non
 
 
 def test_no_line_of_an_argument_is_a_directive(bench: Bench, real: Catalog) -> None:
-    """`flux batch` looks for them in the whole script, even inside of quotes."""
+    """Avoid `flux:` in the whole script: `flux batch` looks for it even inside of quotes."""
     site = _bare(real.sites["el-capitan"])
     nasty = ["flux: -N9", "#flux: x", "\n# flux: -N9\n", "x\nflux:", "#SBATCH -N9", "\n#PBS -q x"]
     text = bench.render(site, *nasty, **_asked(site))
-    found = [line for line in text.splitlines() if re.match(r"[^\w]*(flux|FLUX):", line)]
-    first = text.splitlines()[1 : len(found) + 1]
-    assert found == first
-    assert len(found) > 3
+    matching_lines = [line for line in text.splitlines() if re.match(r"[^\w]*(flux|FLUX):", line)]
+    first = text.splitlines()[1 : len(matching_lines) + 1]
+    assert matching_lines == first
+    assert len(matching_lines) > 3
 
 
 @settings(max_examples=60)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))))
 def test_quoting_of_any_text(values: list[str]) -> None:
-    """In every locale: the bytes count, not the characters."""
+    """Quote bytes in every locale, not characters."""
     words = " ".join(map(shell.quote, values))
     for locale in ("C", "C.UTF-8"):
         done = subprocess.run(
@@ -124,7 +124,7 @@ def test_quoting_of_bytes_that_are_not_text() -> None:
 
 
 def test_values_of_a_site(site: Site, bench: Bench) -> None:
-    """Its environment and proxies, which a job on the host exports; schemas refuse the others."""
+    """Export its environment and proxies on the host; schemas refuse the others."""
     values = [v for v in hostile.texts(SEED + 5, SITE_VALUES) if v and not refuse_text(v)]
     assert len(values) > 0.7 * SITE_VALUES
     for batch in _batches(values):
@@ -138,7 +138,7 @@ def test_values_of_a_site(site: Site, bench: Bench) -> None:
 
 
 def test_values_of_the_sites_mpi(site: Site, bench: Bench) -> None:
-    """Its variables, which a job in a container exports with --host-mpi."""
+    """Export its variables, which a job in a container has with --host-mpi."""
     for batch in _batches([v for v in hostile.texts(SEED + 6, 300) if v and not refuse_text(v)]):
         wanted = {f"E{number}": value for number, value in enumerate(batch)}
         host = HostMpi(source="us", library_path=("/a", "/b"), environment=wanted)
@@ -153,7 +153,7 @@ def test_values_of_the_sites_mpi(site: Site, bench: Bench) -> None:
     ["account", "name", "time", "signal", "partition", "qos", "constraint", "job_output"],
 )
 def test_words_of_directives(bench: Bench, site: Site, option: str) -> None:
-    """Carried by a line that sbatch reads as one word, or refused."""
+    """Refuse them, or carry them by a line that sbatch reads as one word."""
     likely = ["ada", "x-1.2+3@y_4", "-x", "01:00:00", "1:00:00", "USR1@120", "B:TERM@5", "USR1@x"]
     likely += ["a&b", "[a|b]", "logs/%x-%j.out", "$HOME/x", "~/x", "a b", "a#b"]
     values = [v for v in hostile.texts(SEED + 6, WORDS // 4) if v] + likely
@@ -184,7 +184,7 @@ def test_paths_of_images(bench: Bench, site: Site) -> None:
 
 
 def test_paths_of_virtual_environments(bench: Bench, site: Site) -> None:
-    """The run scripts expand `$WITH_CONDA` unquoted: what would be split or matched is refused."""
+    """Refuse paths that would be split or matched: run scripts expand `$WITH_CONDA` unquoted."""
     accepted = 0
     for text in hostile.texts(SEED + 8, PATHS // 2, share=0.4):
         venv = f"{bench.venv}/x{text.replace('/', '_')[:60]}"
@@ -216,7 +216,7 @@ def _schema_takes(data: Mapping[str, object]) -> bool:
 
 
 def test_paths_of_a_site(shells: Shells) -> None:
-    """What the schema takes for a path is expanded in its variables and in nothing else."""
+    """Expand a path of the schema in its variables and in nothing else."""
     parts = ["/x", "/scratch/$USER", "$USER", "$HOME/y-1", "/a.b_c+d=e"]
     values = [part + text for text in hostile.texts(SEED + 9, FACTS // 3) for part in parts[:1]]
     good = [value for value in values + parts if _schema_takes({"cache": value})]
@@ -226,7 +226,9 @@ def test_paths_of_a_site(shells: Shells) -> None:
     names = set(re.findall(r"\$([A-Za-z_]\w*)", "".join(good))) - {"USER", "HOME"}
     before |= dict.fromkeys(names, "v")
     output = shells.run("bash", f"env printf '%s\\0' {words}\n", **before).decode()
-    wanted = [re.sub(r"\$([A-Za-z_]\w*)", lambda found: before[found[1]], text) for text in good]
+    wanted = [
+        re.sub(r"\$([A-Za-z_]\w*)", lambda expected: before[expected[1]], text) for text in good
+    ]
     assert output.split("\0")[:-1] == wanted
 
 

@@ -28,7 +28,7 @@ def bench(tmp_path: Path) -> Bench:
 
 @pytest.fixture
 def site(real: Catalog) -> Site:
-    """It purges modules, and loads two of its own."""
+    """Return a site that purges modules, and loads two of its own."""
     return replace(real.sites["slurm-generic"], cache="")
 
 
@@ -49,7 +49,7 @@ def test_the_modules_of_the_request_come_after_the_sites(bench: Bench, site: Sit
 
 
 def test_a_module_without_an_image_ends_the_job(bench: Bench, site: Site) -> None:
-    """Also where the submitting shell has an image: it is another one."""
+    """End it also if the submitting shell has an image, which is another one."""
     site = replace(site, modules=Modules())  # without a purge, which would unset SIF as well
     text = bench.render(site, ranks_per_node=1, modules=("cuda/12.6",))
     ran = bench.run(text, SIF="/etc/hostname", **{"BASH_FUNC_module%%": LOADS})
@@ -75,7 +75,7 @@ def test_the_module_of_the_submitting_shell_survives_a_purge(bench: Bench, site:
 
 
 def test_the_command_module_is_looked_for(bench: Bench, real: Catalog, tmp_path: Path) -> None:
-    """A job submitted with --export=NONE does not inherit it."""
+    """Look for it, as a job submitted with --export=NONE does not inherit it."""
     site = replace(real.sites["lumi"], cache="", binds=(), modules=Modules())
     text = bench.render(site, account="project", modules=("PyTorch",))
     init = tmp_path / "init" / "bash"
@@ -88,7 +88,7 @@ def test_the_command_module_is_looked_for(bench: Bench, real: Catalog, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         ({"modules": ("-x",)}, "--module '-x': is no module's name"),
         ({"modules": ("a b",)}, "is no module's name"),
@@ -101,9 +101,9 @@ def test_the_command_module_is_looked_for(bench: Bench, real: Catalog, tmp_path:
     ],
 )
 def test_names_that_are_refused(
-    bench: Bench, site: Site, asked: dict[str, object], said: str
+    bench: Bench, site: Site, asked: dict[str, object], message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
         bench.render(site, ranks_per_node=1, **asked)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.problems[0].fix

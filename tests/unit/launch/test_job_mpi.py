@@ -1,4 +1,4 @@
-"""What srun is told to start an image's MPI with, and where what the image has is known from."""
+"""Options of srun for an image's MPI, and the sources of facts about the image."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ SPOKEN = ("cray_shasta", "pmi2", "pmix_v4", "pmix")
 
 @pytest.fixture
 def site(real: Catalog) -> Site:
-    """With a Slurm that has every plugin, and launchers of both MPIs."""
+    """Return a site with a Slurm that has every plugin, and launchers of both MPIs."""
     others = {"mpirun": LauncherOptions(), "mpiexec": LauncherOptions(pmi=("pmi1",))}
     launchers = {"srun": LauncherOptions(pmi=SPOKEN), **others}
     generic = real.sites["slurm-generic"]
@@ -33,13 +33,13 @@ def site(real: Catalog) -> Site:
 
 
 def words(site: Site, mpi: ImageMpi | None, **asked: object) -> list[str]:
-    """What starts two ranks; raises what refuses them."""
+    """Return the words that start two ranks; raise their refusal."""
     values = {"nodes": 2, "arguments": ("x.py",), "mpi": mpi} | asked
     return launch_command.words(decide_job(site, JobRequest(**values)))  # type: ignore[arg-type]
 
 
-def told(found: list[str]) -> list[str]:
-    return [word.removeprefix("--mpi=") for word in found if word.startswith("--mpi")]
+def told(messages: list[str]) -> list[str]:
+    return [word.removeprefix("--mpi=") for word in messages if word.startswith("--mpi")]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_an_installation_with_an_mpi_starts_as_an_image_with_it(
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(text)
     asked = ("--site", "slurm-generic", "--nodes", "2", "--tasks-per-node", "2")
-    place = ("--launcher", launcher, "--environment", tmp_path)
-    done = run_cli("jobscript", *asked, *place, "--", "x.py")
+    options = ("--launcher", launcher, "--environment", tmp_path)
+    done = run_cli("jobscript", *asked, *options, "--", "x.py")
     assert done.code == 0, done.err
     assert command in done.out
     assert '"${exported[@]}"' not in done.out
@@ -167,7 +167,7 @@ TABLE = {"mpich": {"pmi": ("pmi1",)}, "openmpi": {"pmi": ("pmix",)}}
 
 
 @pytest.mark.parametrize(
-    ("texts", "found"),
+    ("texts", "expected"),
     [
         ((), ("", (), "")),
         (("MPICH 4.2",), ("mpich", ("pmi1",), "4.2")),
@@ -176,9 +176,9 @@ TABLE = {"mpich": {"pmi": ("pmi1",)}, "openmpi": {"pmi": ("pmix",)}}
         (("MPICH 4.2", "Open MPI 4.1.7"), (UNKNOWN, (), "")),
     ],
 )
-def test_what_an_inspection_found(texts: tuple[str, ...], found: tuple[object, ...]) -> None:
+def test_the_result_of_an_inspection(texts: tuple[str, ...], expected: tuple[object, ...]) -> None:
     known = pmi.inspected_mpi(texts, TABLE, "")
-    assert (known.name, known.pmi, known.version) == found
+    assert (known.name, known.pmi, known.version) == expected
 
 
 @pytest.fixture
@@ -205,14 +205,14 @@ END = ("--launcher", "torchrun", "--", "x.py")
 
 def test_the_record_tells(run_cli: Cli, beside: Callable[..., Path]) -> None:
     beside(mpi="openmpi", openmpi="5.0.10", pmi="pmix")
-    said = run_cli(*JOB, *END).err
-    assert "the image has Open MPI 5.0.10 (build/here/small/record.json): each rank" in said
+    message = run_cli(*JOB, *END).err
+    assert "the image has Open MPI 5.0.10 (build/here/small/record.json): each rank" in message
     beside()
     assert run_cli(*JOB, *END).err == ""
 
 
 def test_an_image_that_no_build_can_make_is_refused(run_cli: Cli) -> None:
-    """It is not built, nor named by --sif: the job would end after its time in the queue."""
+    """Refuse it before the queue: it is not built, nor named by --sif."""
     job = ("jobscript", "--site", "setonix", "--image", "pytorch-horovod", "--nodes", "2")
     refused = run_cli(*job, "--account", "a", "--", "x.py")
     assert (refused.code, refused.out) == (4, "")
@@ -222,7 +222,7 @@ def test_an_image_that_no_build_can_make_is_refused(run_cli: Cli) -> None:
 def test_an_image_of_an_earlier_release_is_inspected(
     run_cli: Cli, beside: Callable[..., Path]
 ) -> None:
-    """And what cannot be is said to be unknown, as is an image of another machine."""
+    """Call the MPI unknown if it cannot be inspected, or is of another machine's image."""
     sif = beside(mpi="openmpi", openmpi="5.0.10")
     assert run_cli(*JOB, "--", "x.py").err.startswith(
         "note: the MPI of build/here/small/image.sif (not to be inspected) is not known here"
@@ -230,10 +230,12 @@ def test_an_image_of_an_earlier_release_is_inspected(
     (sif.parent / "record.json").unlink()
     assert "(not to be inspected)" in run_cli(*JOB, "--sif", sif, "--", "x.py").err
     elsewhere = ("--sif", "/nowhere.sif", "--elsewhere")
-    said = run_cli(*JOB, *elsewhere, "--", "x.py").err
-    assert said.startswith("note: the MPI of /nowhere.sif (not on this machine) is not known here")
-    said = run_cli(*JOB, "--module", "PyTorch/2", "--", "x.py").err
-    assert said.startswith("note: the MPI of the image of module PyTorch/2 is not known here")
+    message = run_cli(*JOB, *elsewhere, "--", "x.py").err
+    assert message.startswith(
+        "note: the MPI of /nowhere.sif (not on this machine) is not known here"
+    )
+    message = run_cli(*JOB, "--module", "PyTorch/2", "--", "x.py").err
+    assert message.startswith("note: the MPI of the image of module PyTorch/2 is not known here")
 
 
 def test_the_record_of_another_image_tells_nothing(
@@ -241,8 +243,8 @@ def test_the_record_of_another_image_tells_nothing(
 ) -> None:
     other = beside(mpi="openmpi", openmpi="5.0.10", pmi="pmix").with_name("other\n.sif")
     other.write_text("no image")
-    said = run_cli(*JOB, "--sif", other, "--", "x.py").err
-    assert "other\\n.sif' (not to be inspected) is not known here" in said
+    message = run_cli(*JOB, "--sif", other, "--", "x.py").err
+    assert "other\\n.sif' (not to be inspected) is not known here" in message
 
 
 def test_an_image_of_this_shell_is_named(
@@ -254,14 +256,14 @@ def test_an_image_of_this_shell_is_named(
     assert run_cli(*JOB, "--sif", sif, *END).err == ""
 
 
-def test_what_cannot_be_looked_at_is_named(run_cli: Cli) -> None:
+def test_unreadable_images_are_named(run_cli: Cli) -> None:
     long = "a" * 300
     for option in ("--sif", "--environment"):
         done = run_cli(*JOB, "--tasks-per-node", "1", option, long, "--", "x.py")
         assert (done.code, "cannot be looked at: File name too long" in done.err) == (2, True)
 
 
-def test_what_would_be_built_tells(real_project: Path, run_cli: Cli) -> None:
+def test_the_plan_tells_the_mpi(real_project: Path, run_cli: Cli) -> None:
     words = ("--site", "local", "--nodes", "1", "--image", "pytorch-horovod")
     done = run_cli("--project", real_project, "jobscript", *words, *END)
     assert "the image has Open MPI 5.0.11 (image 'pytorch-horovod' as planned)" in done.err

@@ -1,4 +1,4 @@
-"""What job scripts do when they run, by the real bash with recorders for launchers and engines.
+"""Job scripts at run time, by the real bash with recorders for launchers and engines.
 
 That Slurm, PBS or Flux take them as they are is for the tests in tests/system/slurm.
 """
@@ -37,7 +37,7 @@ def _run(bench: Bench, site: Site, **env: str) -> Ran:
 
 
 def _binds(ran: Ran) -> str:
-    """The list that the engine gets, which is the same under both names."""
+    """Return the engine's list, which is the same under both names."""
     first, second = (ran.env[name] for name in APPTAINER)
     assert first == second
     assert {"APPTAINER_BIND", "SINGULARITY_BIND"}.isdisjoint(ran.env)
@@ -67,7 +67,7 @@ def test_binds_are_those_that_are_there(bench: Bench, site: Site, tmp_path: Path
 
 
 def test_a_missing_variable_of_a_path_ends_the_job(bench: Bench, site: Site) -> None:
-    """/scratch/$SLURM_JOB_ACCOUNT without the account would be everybody's folder."""
+    """End it: /scratch/$SLURM_JOB_ACCOUNT without the account would be everybody's folder."""
     text = bench.render(replace(site, cache="/scratch/$NOWHERE"), account="project")
     for env in ({}, {"NOWHERE": ""}):
         ran = bench.run(text, **SUBMITTED, **env)
@@ -78,7 +78,7 @@ def test_a_missing_variable_of_a_path_ends_the_job(bench: Bench, site: Site) -> 
 
 @pytest.mark.parametrize("name", ["APPTAINER_BIND", "SINGULARITY_BIND", *APPTAINER])
 def test_binds_of_the_user_stay(bench: Bench, site: Site, name: str) -> None:
-    """Whatever variable they are in, and before those of the site."""
+    """Keep them in any variable, and before those of the site."""
     site = replace(site, binds=("/usr", "/tmp:/opt/tmp"))
     assert _binds(_run(bench, site, **{name: "/etc:/mnt:ro,/var"})) == (
         "/etc:/mnt:ro,/var,/usr,/tmp:/opt/tmp"
@@ -87,7 +87,7 @@ def test_binds_of_the_user_stay(bench: Bench, site: Site, name: str) -> None:
 
 
 def test_the_same_binds_under_several_names_stay_once(bench: Bench, site: Site) -> None:
-    """As a module leaves them: Apptainer warns of a target that is bound twice."""
+    """Drop repeated binds of a module: Apptainer warns of a target that is bound twice."""
     env = dict.fromkeys(("APPTAINER_BIND", "SINGULARITY_BIND", *APPTAINER), "/usr,/etc")
     env["SINGULARITY_BIND"] = "/var"
     assert _binds(_run(bench, replace(site, binds=("/usr",)), **env)) == "/usr,/etc,/var"
@@ -95,14 +95,14 @@ def test_the_same_binds_under_several_names_stay_once(bench: Bench, site: Site) 
 
 @pytest.mark.parametrize("name", ["options", "colons", "commas"])
 def test_options_and_escapes_of_binds_stay(bench: Bench, site: Site, name: str) -> None:
-    """How lists are read: tests/unit/install/test_binds.py."""
+    """Keep them; tests/unit/install/test_binds.py has the reading of lists."""
     text, binds = CASES[name]
     site = replace(site, binds=("/usr", *(f"/usr:{target}" for target in binds.values())))
     assert _binds(_run(bench, site, APPTAINER_BIND=text)) == ",".join([*binds, "/usr"])
 
 
 def test_a_path_with_a_comma_is_not_bound(bench: Bench, site: Site, tmp_path: Path) -> None:
-    """Apptainer 1.4.5 reads it as two sources, and ends for the second."""
+    """Skip it: Apptainer 1.4.5 reads it as two sources, and ends for the second."""
     (tmp_path / "a,b").mkdir()
     ran = _run(bench, replace(site, binds=("$PLACE", "/usr")), PLACE=f"{tmp_path}/a,b")
     assert _binds(ran) == "/usr"
@@ -143,7 +143,7 @@ def test_an_image_that_is_not_there(bench: Bench, site: Site) -> None:
 
 
 def test_native_sets_what_an_image_carries(bench: Bench, real: Catalog) -> None:
-    """Only where it is unset, and for the number of nodes the job has."""
+    """Set it only where it is unset, and for the number of nodes the job has."""
     frontier = replace(real.sites["frontier"], cache="", modules=Modules())
     asked = {"account": "project", "environment": str(bench.venv)}
     ran = bench.run(
@@ -156,10 +156,10 @@ def test_native_sets_what_an_image_carries(bench: Bench, real: Catalog) -> None:
         "SIFWRIGHT_INTERFACE": "hsn0",
     }
     assert {name: ran.env[name] for name in wanted} == wanted
-    one = bench.run(bench.render(frontier, nodes=1, **asked))
-    assert one.env["NCCL_NET"] == "Socket"
-    assert one.argv[-2:] == [f"{bench.nasty}/conda-python-distributed", "train.py"]
-    assert one.env["WITH_CONDA"] == f"source {bench.venv}/bin/activate"
+    first = bench.run(bench.render(frontier, nodes=1, **asked))
+    assert first.env["NCCL_NET"] == "Socket"
+    assert first.argv[-2:] == [f"{bench.nasty}/conda-python-distributed", "train.py"]
+    assert first.env["WITH_CONDA"] == f"source {bench.venv}/bin/activate"
 
 
 def test_modules(bench: Bench, real: Catalog, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_the_command_line_of_srun(bench: Bench, real: Catalog) -> None:
 
 @pytest.mark.parametrize("launcher", ["", "torchrun"])
 def test_arguments_reach_the_ranks_unexpanded(bench: Bench, site: Site, launcher: str) -> None:
-    """MASTER_ADDR is a rank's variable: the job has none."""
+    """Leave MASTER_ADDR to the ranks: the job has none."""
     arguments = ("t.py", "--master_addr=$MASTER_ADDR")
     text = bench.render(
         site, *arguments, account="project", launcher=launcher, expand_variables=True
@@ -211,7 +211,7 @@ def test_arguments_reach_the_ranks_unexpanded(bench: Bench, site: Site, launcher
 
 
 def test_variables_of_another_job_do_not_reach_srun(bench: Bench, site: Site) -> None:
-    """But those that a directive of the script sets are its own."""
+    """Keep variables that a directive of the script sets: they are its own."""
     names = "GPUS_PER_TASK NTASKS_PER_GPU MEM_PER_GPU GPUS CPUS_PER_GPU GRES STEP_GRES"
     names += " DISTRIBUTION MEM_PER_CPU CPU_BIND"
     others = {f"SLURM_{name}": "1" for name in names.split()}
@@ -225,7 +225,7 @@ def test_variables_of_another_job_do_not_reach_srun(bench: Bench, site: Site) ->
 
 
 def test_ports_are_reserved_where_the_site_can(bench: Bench, site: Site) -> None:
-    """With a number: without one, srun reserves none."""
+    """Pass a number: without one, srun reserves no port."""
     assert not [word for word in _run(bench, site).argv if "resv" in word]
     reserving = replace(site, job=replace(site.job, resv_ports=True))
     assert "--resv-ports=2" in _run(bench, reserving).argv
@@ -246,7 +246,7 @@ def test_mpirun_is_told_the_whole_environment(bench: Bench, real: Catalog) -> No
 def test_mpirun_may_start_more_ranks_than_cores_without_a_scheduler(
     bench: Bench, real: Catalog
 ) -> None:
-    """Nobody counts slots there; a scheduler does."""
+    """Allow it where no scheduler counts slots."""
     asked = {"nodes": 1, "ranks_per_node": 64, "launcher": "mpirun"}
     generic = replace(real.sites["slurm-generic"], modules=Modules(), cache="")
     for site, expected in ((real.sites["local"], True), (generic, False)):
@@ -255,7 +255,7 @@ def test_mpirun_may_start_more_ranks_than_cores_without_a_scheduler(
 
 
 def test_flux_sends_a_signal_to_the_script_too(bench: Bench, real: Catalog) -> None:
-    """Which must wait for its ranks rather than end before they have saved their work."""
+    """Wait for the ranks, rather than end before they have saved their work."""
     text = bench.render(real.sites["el-capitan"], signal="USR1@60", environment=str(bench.venv))
     (bench.bin / "flux").write_text('#!/bin/bash\nkill -USR1 "$PPID"\nsleep 0.2\nexit 7\n')
     assert bench.run(text, launcher="flux", SIFWRIGHT_MASTER_HOST="preset").code == 7
@@ -267,7 +267,7 @@ def test_flux_sends_a_signal_to_the_script_too(bench: Bench, real: Catalog) -> N
 def test_flux_is_asked_for_the_host_of_rank_0(
     bench: Bench, real: Catalog, preset: dict[str, str], expected: str
 ) -> None:
-    """It tells no task; see flux-hostlist(1)."""
+    """Ask flux-hostlist(1): Flux names it to no task."""
     text = bench.render(real.sites["el-capitan"], environment=str(bench.venv))
     answer = '[[ "$*" != "hostlist --nth=0 instance" ]] || { echo el1; exit; }'
     recorder = (bench.bin / "flux").read_text()
@@ -281,14 +281,14 @@ def test_flux_is_asked_for_the_host_of_rank_0(
 def test_pbs_names_the_host_of_rank_0(
     bench: Bench, real: Catalog, preset: dict[str, str], expected: str
 ) -> None:
-    """The container need not see the node file then."""
+    """Pass the name, so that the container need not see the node file."""
     site = replace(real.sites["derecho"], cache="", modules=Modules())
     text = bench.render(site, account="project")
     assert bench.run(text, launcher="mpiexec", **preset).env["SIFWRIGHT_MASTER_HOST"] == expected
 
 
 def test_pbs_binds_no_list_of_nodes(bench: Bench, real: Catalog) -> None:
-    """A module binds it, and other nodes of the job may lack the file."""
+    """Drop a bind of a module: other nodes of the job may lack the file."""
     site = replace(real.sites["derecho"], cache="", modules=Modules())
     nodes = bench.nasty / "nodes"
     nodes.write_text("deg1\n")
@@ -315,7 +315,7 @@ exec "$@"
 
 
 def test_pals_starts_the_run_script_itself(bench: Bench, real: Catalog) -> None:
-    """A copy of it would find no helper beside it."""
+    """Start no copy, which would miss the helpers beside it."""
     (bench.bin / "mpiexec").write_text(PALS)
     (bench.venv / "bin/activate").write_text(f"source {Path(sys.prefix)}/bin/activate\n")
     site = replace(real.sites["derecho"], cache="", modules=Modules())
@@ -332,7 +332,7 @@ def test_pbs_starts_where_it_was_submitted(bench: Bench, real: Catalog) -> None:
 
 
 def test_a_job_without_a_scheduler_trains(real: Catalog, tmp_path: Path) -> None:
-    """All of it for real, but the engine: bash, the run scripts' name, the Python script."""
+    """Run all of it for real, except the engine: bash, the run scripts' name, the Python script."""
     bench = Bench(tmp_path)
     (bench.nasty / "conda-python-distributed").write_text('#!/bin/bash\nexec python3 "$@"\n')
     (bench.nasty / "conda-python-distributed").chmod(0o755)
@@ -351,7 +351,7 @@ def test_a_job_without_a_scheduler_trains(real: Catalog, tmp_path: Path) -> None
 
 
 def test_an_image_that_podman_does_not_have_ends_the_job(real: Catalog, bench: Bench) -> None:
-    """Before any rank asks the registry `localhost`."""
+    """End it before any rank asks the registry `localhost`."""
     podman = bench.bin / "podman"
     podman.write_text("#!/bin/bash\n[[ ${!#} == *:here ]]\n")
     podman.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What `status` and `--wait` show of a job: its running step, and the end of its log."""
+"""The view of a job in `status` and `--wait`: its running step, and the end of its log."""
 
 import time
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.unit.conftest import Cli
 
 @pytest.fixture
 def job(tmp_path: Path) -> SubmittedJob:
-    """A job that runs."""
+    """Return a job that runs."""
     folder = tmp_path / "jobs" / "torch-0123"
     job_folder.make(folder)
     job = SubmittedJob(
@@ -35,7 +35,7 @@ def job(tmp_path: Path) -> SubmittedJob:
 
 
 class Recorded(Progress):
-    """Keeps what reaches the reporter behind the file."""
+    """A reporter behind the file, which keeps all that reaches it."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -54,7 +54,7 @@ class Recorded(Progress):
 
 
 def test_the_step_that_runs(job: SubmittedJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And its seconds; the reporter hears the same as without the file."""
+    """Show its seconds, too; the reporter gets the same as without the file."""
     monkeypatch.setenv(VARIABLE, f"{job.folder}/step")
     reporter = Recorded()
     progress = with_step_file(reporter)
@@ -89,17 +89,17 @@ def test_a_broken_file_is_no_step(job: SubmittedJob, text: str) -> None:
 
 
 def test_the_last_line_of_a_log(job: SubmittedJob) -> None:
-    """Of a long one, without what moves the cursor, and without blanks around it."""
+    """Show the last line of a long log, without cursor codes and outer blanks."""
     log = Path(job.log)
     log.write_bytes(b"x" * 100_000 + b"\n  compiled \x1b[2Jfile 7 \xff\n\n")
     assert job_view.last_line(job) == "compiled \\x1b[2Jfile 7 \ufffd"
 
 
-@pytest.mark.parametrize(("state", "said"), [("failed", "its node may not see"), ("queued", "")])
-def test_a_job_without_a_log(job: SubmittedJob, state: str, said: str) -> None:
-    """A job that could not write any has failed where its folder is another one."""
+@pytest.mark.parametrize(("state", "message"), [("failed", "its node may not see"), ("queued", "")])
+def test_a_job_without_a_log(job: SubmittedJob, state: str, message: str) -> None:
+    """Name a missing folder as the reason of a job that could not write a log."""
     line = job_view.last_line(replace(job, state=state))
-    assert line == (f"no log: {said} {Path(job.log).parent}" if said else "")
+    assert line == (f"no log: {message} {Path(job.log).parent}" if message else "")
 
 
 def test_a_failed_job_ends_with_its_last_line(job: SubmittedJob) -> None:
@@ -110,7 +110,7 @@ def test_a_failed_job_ends_with_its_last_line(job: SubmittedJob) -> None:
 
 
 def test_status_shows_it(job: SubmittedJob, run_cli: Cli, tmp_path: Path) -> None:
-    """Also beside an installation, and without markup of a log."""
+    """Show it also beside an installation, and without markup of a log."""
     Path(job.log).write_text("[bold]done[/bold]\n")
     job_folder.write(replace(job, state="failed"))
     (tmp_path / "jobs").rename(tmp_path / "prefix.jobs")

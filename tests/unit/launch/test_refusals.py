@@ -1,4 +1,4 @@
-"""What to change if a scheduler refuses a job: its own words, and a directive."""
+"""Refusals of a job by a scheduler: its own words, and the directive to change."""
 
 import subprocess
 
@@ -9,7 +9,7 @@ from sifwright.launch.submit.refusals import accepted, advice
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "said", "change"),
+    ("scheduler", "message", "change"),
     [
         ("slurm", "invalid partition specified: nowhere", "partition=NAME"),
         ("slurm", "User's group not permitted to use this partition", "partition=NAME"),
@@ -45,15 +45,15 @@ from sifwright.launch.submit.refusals import accepted, advice
         ("flux", "Unknown queue", ""),
     ],
 )
-def test_words_of_a_scheduler(scheduler: str, said: str, change: str) -> None:
-    """As Slurm's slurm_errno.c and OpenPBS's pbs_messages.c have them."""
-    found = advice(scheduler, f"submit: error: {said}\n")
-    assert change in found
-    assert bool(found) == bool(change)
+def test_words_of_a_scheduler(scheduler: str, message: str, change: str) -> None:
+    """Take the words of Slurm's slurm_errno.c and OpenPBS's pbs_messages.c."""
+    result = advice(scheduler, f"submit: error: {message}\n")
+    assert change in result
+    assert bool(result) == bool(change)
 
 
 def test_a_refusal_is_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As OpenPBS 23.06.06 answered (dialogues/openpbs.json)."""
+    """Take the answer of OpenPBS 23.06.06 (dialogues/openpbs.json)."""
     done = subprocess.CompletedProcess(["qsub"], 170, "", "qsub: Unknown queue\n")
     monkeypatch.setattr("sifwright.system.processes.capture", lambda _words: done)
     with pytest.raises(MachineError) as caught:

@@ -22,7 +22,7 @@ SHOW = "import sys; print(sys.prefix, open(sys.prefix + '/bin/tool').readline().
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
-    """A virtual environment with a script and a file that is no text."""
+    """Make a virtual environment with a script and a file that is no text."""
     folder = tmp_path / "an+environment.of-ours"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     (folder / "bin/tool").write_text(f"#!{folder}/bin/python\n")
@@ -48,7 +48,7 @@ def _run(text: str, stage: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def stage() -> Iterator[Path]:
-    """A node's disk, whose path is shorter than that of the environment."""
+    """Make a node's disk, whose path is shorter than that of the environment."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         yield Path(folder)
 
@@ -79,7 +79,7 @@ def test_paths_are_replaced_in_programs_and_whole_only(
 
 
 @pytest.mark.parametrize("fault", ["damaged", "long", "absent"])
-def test_what_cannot_be_copied_is_said_and_read_where_it_is(
+def test_uncopied_files_are_named_and_read_in_place(
     run_cli: Cli, environment: Path, stage: Path, tmp_path: Path, fault: str
 ) -> None:
     archive = staging.pack_environment(environment)

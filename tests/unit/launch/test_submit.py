@@ -21,7 +21,7 @@ LARGE = Resources(cores=32, memory_gb=128, hours=6)
 
 
 def chain(image: str, *names: str, large: str = "") -> list[Task]:
-    """The missing tasks of an image; tasks of the same names in front of them are the same."""
+    """Return the missing tasks of an image; tasks with the same names before them are equal."""
     steps = [
         Task(
             key=" ".join(names[: number + 1]),
@@ -40,7 +40,7 @@ def chain(image: str, *names: str, large: str = "") -> list[Task]:
 
 
 def shown(jobs: list[BuildJob]) -> list[str]:
-    """Each job as `steps (images) < the job before`."""
+    """Return each job as `steps (images) < the job before`."""
     return [
         f"{'+'.join(task.name for task in job.tasks)} ({' '.join(job.images)}) < {job.after}"
         for job in jobs
@@ -124,7 +124,7 @@ def test_states_of_slurm() -> None:
 
 
 def test_a_job_that_pbs_can_never_run() -> None:
-    """As OpenPBS 23.06.06 shows it."""
+    """Take the state that OpenPBS 23.06.06 shows for it."""
     reason = "Can Never Run: Insufficient amount of resource: ncpus (R: 4 A: 2 T: 2)"
     comment = f"    comment = {reason[:60]}\n\t{reason[60:]}\n"
     text = f"Job Id: 0.host\n    Job_Name = x\n    job_state = Q\n{comment}\n"
@@ -134,7 +134,7 @@ def test_a_job_that_pbs_can_never_run() -> None:
 def test_the_script_of_a_site(
     real: Catalog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The user's directive replaces that of the layer, and this one that of the site."""
+    """Let the user's directive replace the layer's, and the layer's replace the site's."""
     monkeypatch.setenv("PBS_ACCOUNT", "NCAR0001")
     submission = prepare(
         real.sites["derecho"], "", ["l=walltime=09:00:00", "q=cpu"], of_images(str(tmp_path))
@@ -153,7 +153,7 @@ def test_the_script_of_a_site(
 
 
 def test_facts_of_a_site_for_builds(real: Catalog, tmp_path: Path) -> None:
-    """Not those of its training jobs; on another machine none, nor its way to the internet."""
+    """Take facts for builds, not for training jobs; on another machine none, proxies included."""
     (job,) = build_jobs([chain("frontier/x", "torch")], {})
 
     def script(scheduler: str, *given: str) -> str:
@@ -170,7 +170,7 @@ def test_facts_of_a_site_for_builds(real: Catalog, tmp_path: Path) -> None:
 
 
 def test_commands_for_a_shell(real: Catalog, tmp_path: Path) -> None:
-    """Those of jobs that others wait for keep the id, and sbatch may name a cluster behind it."""
+    """Keep the id of jobs that others wait for; sbatch may name a cluster behind it."""
     jobs = build_jobs([chain("a", "base", "torch"), chain("b", "base", "mpi")], {"base": "17"})
     jobs += build_jobs([chain("c", "base", "torch", large="torch")], {})
     submission = prepare(real.sites["frontier"], "", ["account=x"], of_images(str(tmp_path)))
@@ -189,7 +189,7 @@ def test_commands_for_a_shell(real: Catalog, tmp_path: Path) -> None:
     ("settings", "status"), [("", "2"), ("kill -TERM $$", "1"), ("exit 3", "1")]
 )
 def test_the_status_of_a_job(real: Catalog, tmp_path: Path, settings: str, status: str) -> None:
-    """A job that is cancelled before its command has ended is never done."""
+    """Leave a job undone if it is cancelled before its command has ended."""
     submission = prepare(real.sites["lumi"], "", ["account=project_1"], of_images(str(tmp_path)))
     task = Task(key="k", name="torch", parent="", image="lumi/x", words=("no-command",))
     (job,) = build_jobs([[task]], {})
@@ -202,7 +202,7 @@ def test_the_status_of_a_job(real: Catalog, tmp_path: Path, settings: str, statu
 
 
 def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What OpenPBS answered when it was asked by hand; the file names its release."""
+    """Take the answers of OpenPBS by hand; the file names its release."""
     recorded = json.loads((Path(__file__).parent / "dialogues" / "openpbs.json").read_text())
     answers = iter(recorded["dialogue"])
 
@@ -229,7 +229,7 @@ def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["local", "--submit"], "--submit: site 'local' has no scheduler"),
         (["local", "--submit=slurm", "--no-cache"], "hand over the steps in the step cache"),
@@ -240,20 +240,18 @@ def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
         (["lumi", "--submit=print"], "By jobs of that machine: --submit slurm|pbs|flux."),
     ],
 )
-def test_what_cannot_be_submitted(
-    run_cli: Cli, tmp_path: Path, words: list[str], said: str
-) -> None:
+def test_refused_submissions(run_cli: Cli, tmp_path: Path, words: list[str], message: str) -> None:
     output = ["--output", str(tmp_path / "build")]
     refused = run_cli("--project", CHECKOUT, "build", *words, *output)
     assert refused.code == 2
-    assert said in refused.err
+    assert message in refused.err
     assert not (tmp_path / "build").exists()
 
 
 def test_a_cache_that_cannot_be_written(
     run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No job could keep what it makes, so none is submitted, or written."""
+    """Submit and write no job, as none could keep its results."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", "/proc/cache")
     words = ["local", "--submit=slurm", "--output", str(tmp_path / "build")]
     refused = run_cli("--project", CHECKOUT, "build", *words)

@@ -24,7 +24,7 @@ from sifwright.make_image.resolve_request.secrets import read_secrets
 
 @pytest.fixture
 def job(tmp_path: Path) -> SubmittedJob:
-    """A job that was submitted."""
+    """Return a job that was submitted."""
     folder = tmp_path / "jobs" / "torch-0123"
     job_folder.make(folder)
     (folder / "settings").mkdir()
@@ -76,18 +76,18 @@ def test_cancel_writes_off_a_lost_job(job: SubmittedJob, monkeypatch: pytest.Mon
     assert not (folder / "settings").exists()
 
 
-@pytest.mark.parametrize("said", ["Job has finished 7", "Unauthorized Request 7"])
+@pytest.mark.parametrize("message", ["Job has finished 7", "Unauthorized Request 7"])
 def test_cancel_of_a_job_that_ends_at_once(
-    job: SubmittedJob, monkeypatch: pytest.MonkeyPatch, said: str
+    job: SubmittedJob, monkeypatch: pytest.MonkeyPatch, message: str
 ) -> None:
-    """As OpenPBS 23.06.06 answers for a job behind one that it has just deleted."""
-    done = subprocess.CompletedProcess(["scancel"], 35, "", f"scancel: {said}\n")
+    """Take the answer of OpenPBS 23.06.06 for a job behind one that it has just deleted."""
+    done = subprocess.CompletedProcess(["scancel"], 35, "", f"scancel: {message}\n")
     monkeypatch.setattr(
         SCHEDULERS["slurm"], "states", lambda _ids: {"7": JobState("queued")}, raising=False
     )
     monkeypatch.setattr("sifwright.system.processes.capture", lambda _words: done)
     folder = Path(job.folder).parent
-    if "finished" in said:
+    if "finished" in message:
         assert [ended.state for ended in cancel(folder)] == ["cancelled"]
     else:
         with pytest.raises(MachineError, match=r"^scancel: Unauthorized Request 7$"):
@@ -96,7 +96,7 @@ def test_cancel_of_a_job_that_ends_at_once(
 
 @pytest.fixture
 def script(real: Catalog, tmp_path: Path, cache: Path) -> str:
-    """The script of a job that needs a project and the step cache."""
+    """Return the script of a job that needs a project and the step cache."""
     (tmp_path / "defs" / "sites").mkdir(parents=True)
     (tmp_path / "defs" / "sites" / "lumi.yaml").write_text("a site")
     submission = replace(
@@ -131,7 +131,7 @@ def test_each_step_cache_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_node_that_sees_other_folders(
     script: str, tmp_path: Path, file: str, named: str, *, other: bool
 ) -> None:
-    """Another folder at the same path, or none."""
+    """Refuse another folder at the same path, or none."""
     if file:
         (tmp_path / file).unlink()
     if file and other:
@@ -139,8 +139,8 @@ def test_a_node_that_sees_other_folders(
     environment = os.environ | {"HOSTNAME": "nid007"}
     bash = ["/bin/bash", "-c", script]
     done = subprocess.run(bash, env=environment, capture_output=True, text=True, check=False)
-    said = f"sifwright: {named.format(tmp_path)}: node nid007 does not see this folder"
-    assert (said in done.stderr) == bool(file), done.stderr
+    message = f"sifwright: {named.format(tmp_path)}: node nid007 does not see this folder"
+    assert (message in done.stderr) == bool(file), done.stderr
     assert ("No module named" in done.stderr or "no-command" in done.stderr) == (not file)
     assert (tmp_path / "status").read_text() == ("5\n" if file else "2\n")
     assert not (tmp_path / "settings").exists()
@@ -149,7 +149,7 @@ def test_a_node_that_sees_other_folders(
 def test_settings_reach_a_job_by_files_of_its_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mirrors file lies beside its folders, the certificates where only this machine looks."""
+    """Put the mirrors file beside its folders, and certificates where only this machine looks."""
     (tmp_path / "wheels").mkdir()
     (tmp_path / "mirrors.yaml").write_text(
         "git: {https://github.com: https://me:secret@git.example}\npip: {find-links: ./wheels}\n"

@@ -40,7 +40,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """One that other users may look into; what the test changes is as before afterwards."""
+    """Make a folder that other users may look into; undo the test's changes afterwards."""
     mask, cores, here = os.umask(0o022), os.sched_getaffinity(0), Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
@@ -51,26 +51,26 @@ def folder() -> Iterator[Path]:
 
 
 def _results(store: Store, plan: Plan) -> list[CacheEntry]:
-    """A small squashfs for every step."""
-    found: list[CacheEntry] = []
+    """Make a small squashfs for every step."""
+    results: list[CacheEntry] = []
     for number, step in enumerate(plan.steps):
         name = f"/opt/{step.layer.name}/file"
         file = LayerFile(path=name, data=step.id.encode() * 999, executable=False)
         facts = {
             "layer": step.layer.name,
-            "below": found[-1].key if found else "",
+            "below": results[-1].key if results else "",
             "made": f"2026-01-01T00:00:{number:02}+00:00",
             "folders": {"opt": 0o2775},
             "used": [],
             "metadata": _METADATA,
         }
-        with store.folder() as made:
+        with store.folder() as staging:
             data = squashfs_of(file, compression=plan.site.compression)
-            (made / "layer.sqfs").write_bytes(data)
-            found.append(
-                store.put(key_of(f"{number} {step.id} {plan.site.compression}"), made, facts)
+            (staging / "layer.sqfs").write_bytes(data)
+            results.append(
+                store.put(key_of(f"{number} {step.id} {plan.site.compression}"), staging, facts)
             )
-    return found
+    return results
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,26 +84,26 @@ class _Build:
 
 
 def _assembled(build: _Build, folder: Path) -> str:
-    work = folder / "work"
-    for path in (folder / "made", work):
+    workdir = folder / "work"
+    for path in (folder / "made", workdir):
         path.mkdir(parents=True)
-    made = folder / "made"
+    target = folder / "made"
     task = SimpleNamespace(
         plan=build.plan,
         definition=build.definition,
         kept=build.kept,
         options=SimpleNamespace(layout=build.layout, epoch=0),
-        staging=made,
+        staging=target,
         log=folder / "log",
         watcher=SimpleNamespace(fix=str),
     )
-    digest = assemble(cast("BuildContext", task), build.results, work, lambda _: False)
-    assert sif_file.partitions(made / "image.sif")
+    digest = assemble(cast("BuildContext", task), build.results, workdir, lambda _: False)
+    assert sif_file.partitions(target / "image.sif")
     return digest.fingerprint
 
 
 def _somewhere_else(build: _Build, folder: Path, queue: object) -> None:
-    """As another user with another umask, on one core, in another folder and time zone."""
+    """Assemble as another user with another umask, on one core, in another folder and time zone."""
     os.umask(0o007)
     os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])
     os.environ.update(TZ="Asia/Tokyo", LC_ALL="C", SOURCE_DATE_EPOCH="1")
@@ -117,7 +117,7 @@ def _somewhere_else(build: _Build, folder: Path, queue: object) -> None:
 @pytest.mark.all
 @pytest.mark.parametrize("layout", ["layered", "flat"])
 def test_images_of_sites(folder: Path, layout: Layout) -> None:
-    """One of each image and vendor."""
+    """Take one of each image and vendor."""
     store = new_store(folder / "store")
     for path in (folder / "store", folder / "store/entries"):
         path.chmod(0o755)
@@ -125,8 +125,8 @@ def test_images_of_sites(folder: Path, layout: Layout) -> None:
     for site, name in SAMPLE:
         plan = cast("Plan", PLANS[site, name])
         results = _results(store, plan)
-        for one in results:
-            one.folder.chmod(0o755)
+        for result in results:
+            result.folder.chmod(0o755)
         text, kept = definition(plan, MACHINE), tuple(build_files.kept(plan))
         build = _Build(plan=plan, definition=text, kept=kept, results=results, layout=layout)
         os.umask(0o077)
@@ -140,6 +140,6 @@ def test_images_of_sites(folder: Path, layout: Layout) -> None:
         assert child.exitcode == 0
         assert queue.get() == digest, (site, name)
         digests.add(digest)
-        for place in ("here", "there"):
-            shutil.rmtree(folder / place)
+        for location in ("here", "there"):
+            shutil.rmtree(folder / location)
     assert len(digests) == len(SAMPLE) >= 5

@@ -94,11 +94,11 @@ def test_other_files_at_the_same_version_are_named(real: Catalog, tmp_path: Path
         sbom(plan, _inventory(tmp_path, "debian"), USED, EPOCH)
     )
     now = python_files.digests(tmp_path)
-    place = "/opt/venv/lib/python3.11/site-packages/planted_py-1.2.dist-info"
-    assert now == {place: hashlib.sha256(planted.RECORD).hexdigest()}
+    folder = "/opt/venv/lib/python3.11/site-packages/planted_py-1.2.dist-info"
+    assert now == {folder: hashlib.sha256(planted.RECORD).hexdigest()}
     assert python_files.difference({}, now) == python_files.difference(now, now) == ""
     line = "other files than in the image before, at the same version: planted_py-1.2"
-    assert python_files.difference({place: "0" * 64, "/gone-1.dist-info": "0"}, now) == line
+    assert python_files.difference({folder: "0" * 64, "/gone-1.dist-info": "0"}, now) == line
     before, many = ({f"/p{n}-1.dist-info": digit for n in range(9)} for digit in "ab")
     assert python_files.difference(before, many).endswith(
         ": p0-1, p1-1, p2-1, p3-1, p4-1 and 4 more"
@@ -144,7 +144,7 @@ def test_the_provenance_names_what_it_was_made_from(real: Catalog) -> None:
 
 
 def test_the_provenance_is_valid(real: Catalog) -> None:
-    """By in-toto's messages, which refuse unknown fields, and what SLSA's specification requires.
+    """Check it by in-toto's messages, which refuse unknown fields, and by SLSA's requirements.
 
     (github.com/slsa-framework/slsa, docs/spec/v1.1/provenance.md and schema/provenance.cue)
     """
@@ -190,7 +190,7 @@ def test_a_flat_sif_keeps_the_sbom_of_the_layered_one(tmp_path: Path) -> None:
     assert sif_file.data_of_name(flat, "sbom.cdx.json") == b"{}"
 
 
-def test_what_may_not_be_passed_on_is_named() -> None:
+def test_components_that_may_not_be_passed_on_are_named() -> None:
     def component(name: str, licence: str) -> dict[str, object]:
         licences = [{"license": {"name": licence}}] if licence else []
         return {"name": name, "version": "1", "licenses": licences}

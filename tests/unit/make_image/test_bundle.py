@@ -30,7 +30,7 @@ WHEEL = "numpy-2.0-py3-none-any.whl"
 
 @pytest.fixture
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lock:
-    """A lock whose files are in a folder, and an empty cache."""
+    """Make a lock whose files are in a folder, and an empty cache."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "filled"
     debs = write_debs(folder / "repository", "toy")
@@ -74,7 +74,7 @@ def test_two_bundles_of_a_lock_are_the_same(packed: Path, lock: Lock, tmp_path: 
 
 
 def rewritten(path: Path, change: Callable[[tarfile.TarInfo], bytes | None]) -> None:
-    """Write a bundle anew; `change` gives a member other bytes, or changes the member."""
+    """Write a bundle again; `change` gives a member other bytes, or changes the member."""
     members = []
     with tarfile.open(path) as old:
         for member in old:
@@ -142,7 +142,7 @@ def _read_all(path: Path, lock: Lock) -> None:
     unpack(path, lock)
 
 
-def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
+def test_other_files_than_bundles_are_refused(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "other.tar", "w") as archive:
         archive.addfile(tarfile.TarInfo("file"), io.BytesIO())
     (tmp_path / "text.tar").write_text("no tar")
@@ -168,7 +168,7 @@ def _blob(folder: Path, data: bytes) -> dict[str, object]:
 
 @pytest.fixture
 def image(lock: Lock, tmp_path: Path) -> tuple[Lock, dict[str, str]]:
-    """The lock of an image of a registry, and the digests of its parts."""
+    """Return the lock of an image of a registry, and the digests of its parts."""
     folder = tmp_path / "filled"
     parts = {"config": _blob(folder, b"{}"), "layer": _blob(folder, b"a layer")}
     manifest = {"schemaVersion": 2, "config": parts["config"], "layers": [parts["layer"]]}
@@ -207,7 +207,7 @@ def test_a_bundle_without_a_part_of_its_image_is_refused(
 
 
 @pytest.mark.parametrize("kind", [tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
-def test_what_is_no_plain_file_is_refused(packed: Path, lock: Lock, kind: bytes) -> None:
+def test_members_other_than_plain_files_are_refused(packed: Path, lock: Lock, kind: bytes) -> None:
     def change(member: tarfile.TarInfo) -> bytes | None:
         if not member.name.startswith("wheels/"):
             return None

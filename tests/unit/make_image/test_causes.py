@@ -1,4 +1,4 @@
-"""A step that failed is told with its cause, where the engine's own words hide it."""
+"""Causes of failed steps: the message names them where the engine's own words hide them."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def test_a_refusal_by_the_control_list_is_no_broken_image(line: str) -> None:
 def test_a_program_that_a_signal_ended_is_no_lack_of_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the log that is named is the one that stays."""
+    """Name the log that stays, too."""
     program = tmp_path / "bin" / "mksquashfs"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\necho half >"$2"\nkill -s SEGV $$\n')

@@ -23,19 +23,19 @@ WANTED = DiskNeeds(temporary=3 * GB, cache=2 * GB, output=GB)
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    found = {name: tmp_path / name for name in ("tmp", "cache", "out")}
-    found["tmp"].mkdir()
+    results = {name: tmp_path / name for name in ("tmp", "cache", "out")}
+    results["tmp"].mkdir()
     monkeypatch.delenv("APPTAINER_TMPDIR", raising=False)
-    monkeypatch.setattr("tempfile.tempdir", str(found["tmp"]))
-    monkeypatch.setenv("SIFWRIGHT_CACHE", str(found["cache"]))
-    return found
+    monkeypatch.setattr("tempfile.tempdir", str(results["tmp"]))
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(results["cache"]))
+    return results
 
 
 @pytest.fixture
 def disks(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each folder on a disk of its own."""
+    """Put each folder on a disk of its own."""
     numbers = {path: number for number, path in enumerate(folders.values())}
-    monkeypatch.setattr(disk_space, "_device", lambda place: numbers[place.folder])
+    monkeypatch.setattr(disk_space, "_device", lambda folder: numbers[folder.folder])
 
 
 def _free(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
@@ -43,8 +43,8 @@ def _free(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
 
 
 def test_the_line(folders: dict[str, Path]) -> None:
-    said = f"needs 3.0 GB below {folders['tmp']}, 2.0 GB in the cache, 1.0 GB at the output"
-    assert disk_space.summary_line(WANTED, folders["out"]) == said
+    message = f"needs 3.0 GB below {folders['tmp']}, 2.0 GB in the cache, 1.0 GB at the output"
+    assert disk_space.summary_line(WANTED, folders["out"]) == message
     assert disk_space.summary_line(DiskNeeds(temporary=0, cache=0, output=1), folders["out"]) == (
         "needs 1 MB at the output"
     )
@@ -58,8 +58,8 @@ def test_another_folder_than_tmpdir_is_named(
     assert not list(host_checks.temporary_notes())
     monkeypatch.setenv("TMPDIR", "/proc")
     (note,) = host_checks.temporary_notes()
-    said = f"TMPDIR='/proc': is missing, full or read-only, so {folders['tmp']} is used"
-    assert (note.severity, str(note).splitlines()[0]) == ("note", said)
+    message = f"TMPDIR='/proc': is missing, full or read-only, so {folders['tmp']} is used"
+    assert (note.severity, str(note).splitlines()[0]) == ("note", message)
     monkeypatch.setenv("APPTAINER_TMPDIR", str(folders["out"]))
     assert not list(host_checks.temporary_notes())
 
@@ -82,9 +82,7 @@ def test_one_disk_has_to_have_room_for_all(
     )
 
 
-def test_what_is_not_known_before_is_asked_for_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unknown_needs_are_checked_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _free(monkeypatch, 2 * GB)
     folder = tmp_path / "not" / "there"
     require_free_space(folder, 2 * GB, "for a tree")
@@ -100,13 +98,15 @@ def test_what_is_not_known_before_is_asked_for_later(
 def test_inodes_are_needed_as_well(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, total: int, free: int, refused: int
 ) -> None:
-    """btrfs counts none: it has 0 of 0."""
+    """Accept 0 of 0 inodes, as btrfs counts none."""
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_files=total, f_favail=free))
     needs = DiskNeeds(temporary=0, cache=0, output=0, temporary_files=1000)
-    found = list(disk_space.problems(needs, folders["out"]))
-    what = "1000 files are needed below it, 999 inodes are free"
+    problems = list(disk_space.problems(needs, folders["out"]))
+    message = "1000 files are needed below it, 999 inodes are free"
     fix = "Remove files there, or set TMPDIR to another folder."
-    assert [str(one) for one in found] == refused * [f"{folders['tmp']}: {what}\n    {fix}"]
+    assert [str(problem) for problem in problems] == refused * [
+        f"{folders['tmp']}: {message}\n    {fix}"
+    ]
 
 
 @pytest.mark.usefixtures("disks")
@@ -115,10 +115,10 @@ def test_disks_of_their_own(folders: dict[str, Path], monkeypatch: pytest.Monkey
     (problem,) = disk_space.problems(WANTED, folders["out"])
     assert problem.where == str(folders["tmp"])
     _free(monkeypatch, 0)
-    found = list(disk_space.problems(WANTED, folders["out"]))
-    assert [one.where for one in found] == [str(path) for path in folders.values()]
-    assert "SIFWRIGHT_CACHE" in found[1].fix
-    assert "--output" not in found[1].fix
+    problems = list(disk_space.problems(WANTED, folders["out"]))
+    assert [item.where for item in problems] == [str(path) for path in folders.values()]
+    assert "SIFWRIGHT_CACHE" in problems[1].fix
+    assert "--output" not in problems[1].fix
 
 
 def test_the_engines_own_folder_is_named_by_its_variable(

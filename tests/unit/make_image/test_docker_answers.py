@@ -1,4 +1,4 @@
-"""What an engine answers, and what is said of it; the engines themselves: tests/system/docker."""
+"""Answers of an engine, and the messages about them; tests/system/docker has the engines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROXIES = {"https_proxy": "http://kept:1", "HTTPS_PROXY": "http://kept:1", "no_p
 
 
 class Answering:
-    """Takes an image, and says one thing of it."""
+    """A server that takes an image, and answers one line."""
 
     def __init__(self, answer: dict[str, str]) -> None:
         self.answer = answer
@@ -36,8 +36,8 @@ class Answering:
 
 def engine(**answer: str) -> Docker:
     api = cast("APIClient", Answering(answer))
-    place = {"address": "unix:///run/some.sock", "processor": "x86_64"}
-    return Docker(api=api, product="Docker Engine", version="20.10.24", **place)
+    address = {"address": "unix:///run/some.sock", "processor": "x86_64"}
+    return Docker(api=api, product="Docker Engine", version="20.10.24", **address)
 
 
 def test_an_image_that_is_loaded() -> None:
@@ -51,7 +51,7 @@ def test_an_image_that_is_not_taken() -> None:
 
 
 def test_an_image_that_there_is_no_room_for() -> None:
-    """The engine says so at the end of an answer that begins well."""
+    """Read the whole answer: the engine reports the error at the end of a good beginning."""
     with pytest.raises(MachineError) as caught:
         engine(error="write /usr/lib/x: no space left on device").load([b"archive"])
     assert "/var/lib/somewhere: the disk of Docker Engine 20.10.24 is full" in str(caught.value)
@@ -67,10 +67,10 @@ def test_an_image_that_there_is_no_room_for() -> None:
     ],
     ids=["none", "exceptions", "the same", "another"],
 )
-def test_what_the_environment_sets_counts(
+def test_variables_of_the_environment_count(
     own: dict[str, str], expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each variable by itself, as the command docker does it."""
+    """Take each variable by itself, as the command docker does."""
     for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy", "ftp_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

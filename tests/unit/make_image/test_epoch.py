@@ -13,7 +13,7 @@ def test_the_epoch_of_a_build(text: str, time: int, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("text", ["today", "-1", "1", "4294967296", "1e9", " 1700000000", "٣" * 10])
-def test_what_is_no_time_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_values_than_times_are_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", text)
     with pytest.raises(UsageError, match="SOURCE_DATE_EPOCH"):
         source_epoch()

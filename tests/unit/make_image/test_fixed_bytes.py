@@ -1,4 +1,4 @@
-"""What differs from one day to the next is the same in packed layers (fixed_bytes, bytecode)."""
+"""Packed layers without differences between days (fixed_bytes, bytecode)."""
 
 import importlib.util
 import os
@@ -80,7 +80,7 @@ def test_bytecode_of_a_source_that_was_changed_since_is_not_imported(mode: str) 
 
 
 def test_a_source_that_a_later_layer_changes_has_no_bytecode_any_more() -> None:
-    """Its size is the same."""
+    """Notice the change at an equal size."""
     write("lib/module.py", "x = 1\n")
     py_compile.compile("lib/module.py")
     fixed_bytes.fix(TIMES[:1])

@@ -1,4 +1,4 @@
-"""What `plan` says a build would do, against a cache as builds leave it."""
+"""The forecast of `plan`, against a cache as builds leave it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _edit(project: Path, layer: str) -> None:
 
 
 def _on_registry(project: Path, name: str = "registry.example/group/base:1.0") -> Plan:
-    """The small image on an image of a registry."""
+    """Return the small image on an image of a registry."""
     path = project / "defs" / "layers" / "base" / "layer.yaml"
     options, _, _ = path.read_text().partition("bootstrap:")
     path.write_text(f"{options}bootstrap:\n  Bootstrap: docker\n  From: {name}\n")
@@ -65,8 +65,11 @@ def _on_registry(project: Path, name: str = "registry.example/group/base:1.0") -
 
 
 def _states(plan: Plan, output: Path) -> dict[str, str]:
-    found = forecast.forecast_steps(plan, output)
-    return {one.layer: one.why.text if one.why else "cached" for one in found}
+    forecasts = forecast.forecast_steps(plan, output)
+    return {
+        step_forecast.layer: step_forecast.why.text if step_forecast.why else "cached"
+        for step_forecast in forecasts
+    }
 
 
 def test_an_edit_in_the_middle(project: Path, output: Path) -> None:
@@ -81,60 +84,67 @@ def test_an_edit_in_the_middle(project: Path, output: Path) -> None:
     assert second.why.text == f"install.sh: {second.why.old[:12]} -> {second.why.new[:12]}"  # type: ignore[index]
     assert third.why is not None
     assert (third.why.after, third.why.text) == ("tool", "after tool")
-    assert [one.seconds for one in (first, second, third)] == [SECONDS, 2 * SECONDS, 3 * SECONDS]
+    assert [step_forecast.seconds for step_forecast in (first, second, third)] == [
+        SECONDS,
+        2 * SECONDS,
+        3 * SECONDS,
+    ]
 
 
-def test_what_an_edit_takes(project: Path, output: Path) -> None:
-    """Of the steps that run: each stands below the temporary folder alone, all go to the cache."""
+def test_space_of_an_edit(project: Path, output: Path) -> None:
+    """Count the steps that run: each lies below the temporary folder alone, all go to the cache."""
     results = build(_plan(project), output)
     _edit(project, "tool")
-    found = forecast.forecast_steps(_plan(project), output)
+    forecasts = forecast.forecast_steps(_plan(project), output)
     packed = [entry.bytes for entry in results]
-    assert forecast.estimate_disk_needs(found, 1) == disk_needs.DiskNeeds(
+    assert forecast.estimate_disk_needs(forecasts, 1) == disk_needs.DiskNeeds(
         temporary=forecast.OWN + 3 * TREE,
         cache=sum(packed[1:]),
         output=sum(packed),
         temporary_files=3 * ENTRIES,
     )
     assert min(packed) >= PACKED
-    assert forecast.estimate_disk_needs(found, 3) == disk_needs.DiskNeeds(
+    assert forecast.estimate_disk_needs(forecasts, 3) == disk_needs.DiskNeeds(
         temporary=0, cache=0, output=sum(packed)
     )
 
 
 @pytest.mark.parametrize("edited", ["tool", "extra"])
-def test_what_files_with_capabilities_take(project: Path, output: Path, edited: str) -> None:
-    """All below is unpacked for a step on them, and stands there until the end of the build."""
+def test_space_after_files_with_capabilities(project: Path, output: Path, edited: str) -> None:
+    """Unpack all below for a step on them; it lies there until the end of the build."""
     build(_plan(project), output, capable=["tool"])
     _edit(project, edited)
-    found = forecast.forecast_steps(_plan(project), output)
+    forecasts = forecast.forecast_steps(_plan(project), output)
     everything = forecast.OWN + (1 + 2 + 3) * TREE
     # That of an edited layer is expected to have them again.
-    assert forecast.estimate_disk_needs(found, 1 if edited == "tool" else 2).temporary == everything
-    # Nothing runs on them: a shell would.
-    assert forecast.estimate_disk_needs(found[:2], 2).temporary == 0
     assert (
-        forecast.estimate_disk_needs(found[:2], 2, entered=True).temporary
+        forecast.estimate_disk_needs(forecasts, 1 if edited == "tool" else 2).temporary
+        == everything
+    )
+    # Nothing runs on them: a shell would.
+    assert forecast.estimate_disk_needs(forecasts[:2], 2).temporary == 0
+    assert (
+        forecast.estimate_disk_needs(forecasts[:2], 2, entered=True).temporary
         == forecast.OWN + (1 + 2) * TREE
     )
-    assert forecast.estimate_disk_needs(found[:2], 1).temporary == forecast.OWN + 2 * TREE
-    assert forecast.estimate_disk_needs(found[:1], 1, entered=True).temporary == forecast.OWN
+    assert forecast.estimate_disk_needs(forecasts[:2], 1).temporary == forecast.OWN + 2 * TREE
+    assert forecast.estimate_disk_needs(forecasts[:1], 1, entered=True).temporary == forecast.OWN
 
 
-def test_what_a_first_build_takes(project: Path, output: Path) -> None:
-    """Nothing is known but what layers say; half of it, packed. All of it stands in one tree."""
+def test_space_of_a_first_build(project: Path, output: Path) -> None:
+    """Take the layers' own sizes, packed half of them. All of it lies in one tree."""
     for layer, text in (("base", "disk_mb: 300\n"), ("tool", "disk_mb: 100\n")):
         with (project / "defs" / "layers" / layer / "layer.yaml").open("a") as file:
             file.write(text)
-    found = forecast.forecast_steps(_plan(project), output)
+    forecasts = forecast.forecast_steps(_plan(project), output)
     assert set(_states(_plan(project), output).values()) == {"it was never built here"}
     m = 10**6
-    assert forecast.estimate_disk_needs(found, 0) == disk_needs.DiskNeeds(
+    assert forecast.estimate_disk_needs(forecasts, 0) == disk_needs.DiskNeeds(
         temporary=401 * m, cache=200 * m, output=200 * m, temporary_files=1600
     )
-    uncached = forecast.estimate_disk_needs(found, 0, "uncached")
+    uncached = forecast.estimate_disk_needs(forecasts, 0, "uncached")
     assert (uncached.temporary, uncached.cache, uncached.output) == (601 * m, 0, 200 * m)
-    by_engine = forecast.estimate_disk_needs(found, 0, "engine")
+    by_engine = forecast.estimate_disk_needs(forecasts, 0, "engine")
     assert (by_engine.temporary, by_engine.cache, by_engine.output) == (401 * m, 0, 200 * m)
 
 
@@ -150,19 +160,19 @@ def test_a_cache_that_a_build_would_refuse_is_not_believed(
 
 
 def test_sizes_that_are_facts(real: Catalog, output: Path) -> None:
-    """A CUDA wheel is several times as large as a CPU wheel, whatever the layer says itself."""
+    """Take a CUDA wheel for several times a CPU wheel, whatever the layer declares."""
     plan = resolve(real, "local", "pytorch", [])
     cuda = replace(plan, facts={**plan.facts, "torch-mb": "7500"})
     sizes = [
-        forecast.estimate_disk_needs(forecast.forecast_steps(one, output), 0).temporary
-        for one in (plan, cuda)
+        forecast.estimate_disk_needs(forecast.forecast_steps(variant, output), 0).temporary
+        for variant in (plan, cuda)
     ]
     assert sizes[0] > 1500 * 10**6
     assert sizes[1] - sizes[0] == (7500 - int(plan.facts["torch-mb"])) * 10**6
 
 
 def test_another_variant_is_not_estimated_by_the_last_result(project: Path, output: Path) -> None:
-    """The result of wheels for CPUs says nothing of the size of those for CUDA."""
+    """Ignore the result of wheels for CPUs: its size says nothing about CUDA's."""
     header = project / "defs" / "layers" / "tool" / "layer.yaml"
     with header.open("a") as file:
         file.write("disk_mb: 700\n")
@@ -182,16 +192,20 @@ def _unpacked(project: Path, output: Path) -> int:
 
 
 def test_wheels_are_kept_as_well(real: Catalog, output: Path) -> None:
-    found = forecast.forecast_steps(resolve(real, "local", "pytorch", []), output)
-    kept = {one.layer: one.downloads for one in found if one.downloads}
-    packed = {one.layer: one.packed for one in found}
+    forecasts = forecast.forecast_steps(resolve(real, "local", "pytorch", []), output)
+    kept = {
+        step_forecast.layer: step_forecast.downloads
+        for step_forecast in forecasts
+        if step_forecast.downloads
+    }
+    packed = {step_forecast.layer: step_forecast.packed for step_forecast in forecasts}
     assert "base-debian" not in kept
     assert kept["pytorch-wheel"] == packed["pytorch-wheel"]
-    wanted = forecast.estimate_disk_needs(found, 0)
+    wanted = forecast.estimate_disk_needs(forecasts, 0)
     assert wanted.cache == sum(packed.values()) + sum(kept.values())
 
 
-def test_what_is_compiled_takes_more_than_it_leaves(project: Path, output: Path) -> None:
+def test_a_compiled_layer_takes_more_than_it_leaves(project: Path, output: Path) -> None:
     url = "https://git.example/thing"
     source = StepSource(name="thing", kind="git", url=url, ref="v1", version="1", digest="a")
     plan = _plan(project)
@@ -203,7 +217,7 @@ def test_what_is_compiled_takes_more_than_it_leaves(project: Path, output: Path)
 
 
 def test_a_result_on_another_one(project: Path, output: Path) -> None:
-    """Nothing changed in the layer, but it was built on what another image made."""
+    """Run the step again: its layer is unchanged, but another image made the result below."""
     plan = _plan(project)
     build(plan, output)
     _edit(project, "base")
@@ -226,12 +240,12 @@ def test_sources_that_were_others(project: Path, output: Path) -> None:
     build(plan, output, used=[used])
     output.mkdir(parents=True)
     (output / first_use.FILE).write_text(json.dumps({used.key: "b"}))
-    said = "its sources are others than those of its first use here"
-    assert _states(plan, output) == {"base": said}
+    message = "its sources are others than those of its first use here"
+    assert _states(plan, output) == {"base": message}
 
 
 def test_an_image_of_a_registry_in_a_new_folder(project: Path, output: Path) -> None:
-    """The digest of the last build anywhere, as nobody is asked."""
+    """Take the digest of the last build anywhere, as no registry is asked."""
     plan = _on_registry(project)
     build(plan, output, digest=DIGEST)
     assert set(_states(plan, output).values()) == {"cached"}
@@ -262,7 +276,7 @@ def _answer(monkeypatch: pytest.MonkeyPatch, answer: str | Exception) -> None:
 def test_a_registry_that_cannot_be_reached(
     project: Path, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was built before is built on; what was not, is not."""
+    """Take the last digest; without an earlier build, refuse."""
     notes: list[str] = []
     plan = _on_registry(project)
     _answer(monkeypatch, registry.RegistryUnreachableError("no route"))
@@ -285,7 +299,7 @@ def test_a_registry_says_what_to_do(
 def test_a_registry_that_has_it_no_more(
     project: Path, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That is an answer."""
+    """Take this for an answer."""
     plan = _on_registry(project)
     build(plan, output, digest=DIGEST)
     _answer(monkeypatch, registry.RegistryError("there is no 1.0"))
@@ -305,10 +319,10 @@ def test_a_digest_is_not_asked_for(
 def test_the_document(project: Path, output: Path) -> None:
     build(_plan(project), output)
     _edit(project, "tool")
-    found = forecast.forecast_steps(_plan(project), output)
-    told = document(found)
+    forecasts = forecast.forecast_steps(_plan(project), output)
+    told = document(forecasts)
     steps = told.pop("steps")
-    size = sum(one.bytes or 0 for one in found[1:])
+    size = sum(step_forecast.bytes or 0 for step_forecast in forecasts[1:])
     assert told == {"will_run": 2, "seconds": 5 * SECONDS, "bytes": size}
     assert isinstance(steps, list)
     assert [step["state"] for step in steps] == ["cached", "will run", "will run"]
@@ -339,7 +353,7 @@ def test_plan_says_it(project: Path, tmp_path: Path, run_cli: Cli) -> None:
 def test_old_packages_are_named(
     project: Path, output: Path, run_cli: Cli, days: int, *, is_old: bool
 ) -> None:
-    """By the newest archive of those that a cached step used; the record of sources has none."""
+    """Name the newest archive of a cached step's; the record of sources has none."""
     plan = _plan(project)
     dates = [datetime.now(UTC) - timedelta(days=many) for many in (days, 400)]
     archives = [
@@ -347,10 +361,10 @@ def test_old_packages_are_named(
         for suite, date in zip(("x-security", "x"), dates, strict=True)
     ]
     build(plan, output, used=archives)
-    said = run_cli("--project", project, "plan", "here", "--output", output.parents[1]).out
+    printed = run_cli("--project", project, "plan", "here", "--output", output.parents[1]).out
     line = (
         f" has the packages of {dates[0]:%Y-%m-%d}, {days} days ago; 'sifwright build --no-cache'"
     )
-    assert (line in said) == is_old
-    assert ("days ago" in said) == is_old
+    assert (line in printed) == is_old
+    assert ("days ago" in printed) == is_old
     assert json.loads(first_use.text({}, archives)) == {}

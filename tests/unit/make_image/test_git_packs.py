@@ -30,7 +30,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LockedSource:
-    """The second commit of a repository with a submodule beside it."""
+    """Make the second commit of a repository with a submodule beside it."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     for name in ("part", "code"):
         (tmp_path / "git" / name).mkdir(parents=True)

@@ -47,7 +47,7 @@ KEY = key_of("a step")
 
 
 def _error() -> OSError:
-    """As of a call with an open file: without a name."""
+    """Return the error of a call with an open file: it has no name."""
     return OSError(errno.EIO, os.strerror(errno.EIO))
 
 
@@ -72,14 +72,18 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Break:
 def _break(monkeypatch: pytest.MonkeyPatch, call: str, path: Path) -> None:
     real = getattr(os, call)
 
-    def failing(place: int | Path, *rest: Any, **named: Any) -> Any:
-        """The file may be one that is not there yet; renaming gives names."""
-        at = str(Path(f"/proc/self/fd/{place}").readlink() if isinstance(place, int) else place)
+    def failing(path_or_fd: int | Path, *rest: Any, **named: Any) -> Any:
+        """Let a call fail for a file, which may still be missing; renaming gives names."""
+        at = str(
+            Path(f"/proc/self/fd/{path_or_fd}").readlink()
+            if isinstance(path_or_fd, int)
+            else path_or_fd
+        )
         if call == "close" and at == str(path):
-            real(place)
+            real(path_or_fd)
         if at == str(path):
             raise _error()
-        return real(place, *rest, **named)
+        return real(path_or_fd, *rest, **named)
 
     monkeypatch.setattr(os, call, failing)
 
@@ -116,7 +120,9 @@ def test_a_result_that_cannot_be_read_is_not_served(
 ) -> None:
     other = add(store, key_of("another"))
     broken("read", add(store, KEY).file(name))
-    assert [(one.key, one.reason) for one in store.verify()] == [(KEY, f"{name}: {CAUSE}")]
+    assert [(damaged.key, damaged.reason) for damaged in store.verify()] == [
+        (KEY, f"{name}: {CAUSE}")
+    ]
     assert store.get(KEY) is None
     assert notes == [f"cached step {KEY[:12]} was dropped: {name}: {CAUSE}"]
     assert store.get(other.key) == other
@@ -129,19 +135,19 @@ def test_a_manifest_that_cannot_be_read_is_no_result(store: Store, broken: Break
 
 
 @pytest.mark.parametrize("call", ["fsync", "fchmod", "read", "rename"])
-def test_what_cannot_be_stored_is_not_there(store: Store, broken: Break, call: str) -> None:
+def test_a_failed_store_leaves_no_entry(store: Store, broken: Break, call: str) -> None:
     other = add(store, key_of("another"))
-    with store.folder() as made:
-        (made / PACKED).write_bytes(b"some")
-        broken(call, made if call == "rename" else made / PACKED)
+    with store.folder() as folder:
+        (folder / PACKED).write_bytes(b"some")
+        broken(call, folder if call == "rename" else folder / PACKED)
         with pytest.raises(MachineError, match=f"step cache cannot be used: {CAUSE}") as caught:
-            store.put(KEY, made, {})
+            store.put(KEY, folder, {})
     assert str(store.root) in str(caught.value)
     assert store.all_keys() == [other.key]
     assert leftovers(store.root) == []
-    found = store.get(other.key)
-    assert found is not None
-    assert is_right(found)
+    result = store.get(other.key)
+    assert result is not None
+    assert is_right(result)
 
 
 def test_a_download_that_cannot_be_read_is_fetched_anew(
@@ -169,7 +175,7 @@ def test_a_listing_that_cannot_be_read_is_named(tmp_path: Path, broken: Break) -
 
 
 def part(path: Path, text: bytes) -> Partition:
-    """A squashfs with one file."""
+    """Make a squashfs with one file."""
     file = LayerFile(path=f"/{path.name}/text", data=text, executable=False)
     path.write_bytes(data := squashfs_of(file))
     digest = hashlib.sha256(data).hexdigest()
@@ -234,8 +240,8 @@ def test_a_sif_that_cannot_be_read_is_not_flattened(
     broken(call, tmp_path / "x.sif")
     command = ["flatten", str(tmp_path / "x.sif"), str(tmp_path / "new.sif")]
     assert main.main(command) == SifError.exit_code
-    assert f"{tmp_path}/x.sif: " in (said := capsys.readouterr().err)
-    assert CAUSE in said
+    assert f"{tmp_path}/x.sif: " in (message := capsys.readouterr().err)
+    assert CAUSE in message
     assert not (tmp_path / "new.sif").exists()
     assert not list(tmp_path.glob(".*"))
 
@@ -267,13 +273,13 @@ def test_an_image_that_cannot_be_read_is_not_current(
     # Nothing is remembered.
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "none"))
     sif, output = tmp_path / "toy-1.sif", ImageFolder(folder=tmp_path, name="toy")
-    found = write_sif(sif, b"whole")
+    digest = write_sif(sif, b"whole")
     output.link.symlink_to(sif.name)
     (tmp_path / "recipe").mkdir()
     for name in output.texts:
         (tmp_path / name).write_text(name)
     known = {name: files.sha256(tmp_path / name) for name in output.texts}
-    record = {"sif": sif.name, "sif_fingerprint": found, "files": known}
+    record = {"sif": sif.name, "sif_fingerprint": digest, "files": known}
     output.record.write_text(record_text(record))
     assert output.is_current({})
     digest_cache._digest.cache_clear()  # noqa: SLF001
@@ -282,7 +288,7 @@ def test_an_image_that_cannot_be_read_is_not_current(
 
 
 def test_a_record_that_cannot_be_read_is_named(tmp_path: Path, broken: Break) -> None:
-    """Else it would not be enforced."""
+    """Refuse to build, or the record would not be enforced."""
     (tmp_path / first_use.FILE).write_text("{}")
     broken("read", tmp_path / first_use.FILE)
     with pytest.raises(BuildError, match=f"{first_use.FILE}: .* cannot be read: {CAUSE}"):

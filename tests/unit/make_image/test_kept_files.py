@@ -1,4 +1,4 @@
-"""What a step leaves for later ones is files of its own, wherever their names would lead."""
+"""Files that a step leaves for later ones: its own, wherever their names would lead."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def lead_out(root: Path, path: str) -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A tree that a step has left, beside one of the machine with all that it has."""
+    """Make a tree that a step has left, beside a tree of the machine with all that it has."""
     for name, text in {"root": "{}", "outside": '{"of": "this machine"}'}.items():
         put(tmp_path / name, ".sifwright/kept/note", ENVIRONMENT, LABELS, text=text)
         (tmp_path / name / "opt" / "sifwright").mkdir(parents=True)
@@ -52,7 +52,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_link_is_not_followed(root: Path) -> None:
-    """It would lead to a file of the building machine, and its text into the cache."""
+    """Follow no link: its file of the building machine would get into the cache."""
     kept = root / ".sifwright" / "kept"
     (kept / "link").symlink_to(root.parent / "outside" / LABELS)
     (kept / "nowhere").symlink_to("nowhere")
@@ -74,17 +74,17 @@ def test_a_step_may_leave_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [ENVIRONMENT, LABELS])
 def test_metadata_behind_a_link_is_refused(root: Path, name: str) -> None:
-    """Else it would be in the image, for everybody to read."""
+    """Refuse it, or everybody could read it in the image."""
     assert build_folder.base_metadata(root).labels == {}
-    for path in (name, *(str(one) for one in PurePath(name).parents[:-1])):
+    for path in (name, *(str(parent) for parent in PurePath(name).parents[:-1])):
         lead_out(root, path)
         with pytest.raises(BuildError, match=r"^/\.singularity\.d/.* in the image: "):
             build_folder.base_metadata(root)
 
 
 def test_no_metadata_is_none(tmp_path: Path) -> None:
-    found = build_folder.base_metadata(put(tmp_path, LABELS, text="{}"))
-    assert (found.labels, found.environment) == ({}, "")
+    result = build_folder.base_metadata(put(tmp_path, LABELS, text="{}"))
+    assert (result.labels, result.environment) == ({}, "")
 
 
 def test_metadata_that_is_no_text_is_refused(root: Path) -> None:
@@ -94,7 +94,7 @@ def test_metadata_that_is_no_text_is_refused(root: Path) -> None:
 
 
 def test_a_link_has_no_mode(root: Path) -> None:
-    """That of a folder of the machine would be the image's."""
+    """Ignore the mode behind a link, which is of a folder of the machine."""
     assert build_folder.modes(root)["opt/sifwright"] == 0o755
     lead_out(root, "opt")
     assert set(build_folder.modes(root)) == {"", ".singularity.d", ".singularity.d/env"}
@@ -113,33 +113,33 @@ def test_a_link_has_no_mode(root: Path) -> None:
         ("note b=VmdAo", {}),
     ],
 )
-def test_what_a_container_says_it_leaves(words: str, kept: dict[str, str]) -> None:
-    """What is not taken is a line like all others."""
+def test_names_that_a_container_prints(words: str, kept: dict[str, str]) -> None:
+    """Take a name that is refused for a line of the log."""
     log, lines = io.StringIO(), list[str]()
-    said = StepOutput(log=log, on_line=lines.append)
-    said(f"sifwright: kept {words}\nmore\n".encode())
-    assert said.kept == kept
+    step_output = StepOutput(log=log, on_line=lines.append)
+    step_output(f"sifwright: kept {words}\nmore\n".encode())
+    assert step_output.kept == kept
     assert len(lines) == 1 + (not kept)
     assert log.getvalue().splitlines() == lines
 
 
 def test_apt_sources_name_the_mirrors_of_this_machine() -> None:
-    """The address of one archive may be the beginning of the other's."""
+    """Replace right: the address of one archive may be the beginning of the other's."""
     old = {"debian-mirror": "http://a/debian", "debian-security-mirror": "http://a/debian-security"}
     new = {"debian-mirror": "http://b/x", "debian-security-mirror": "http://a/debian/security"}
     kept = {"sources.list": "deb http://a/debian s main\ndeb http://a/debian-security t main\n"}
-    found = build_folder.moved(kept, old, new)["sources.list"]
-    assert found == "deb http://b/x s main\ndeb http://a/debian/security t main\n"
+    result = build_folder.moved(kept, old, new)["sources.list"]
+    assert result == "deb http://b/x s main\ndeb http://a/debian/security t main\n"
     assert build_folder.moved(kept, old, {}) == build_folder.moved(kept, {}, new) == kept
 
 
 def test_folders_of_files_are_readable_whatever_the_umask(tmp_path: Path) -> None:
-    """A layer copies them into the image as they are: run-scripts does."""
+    """Set the modes, as layers such as run-scripts copy them into the image."""
     before = os.umask(0o077)
     try:
         file = LayerFile(path="/build/layers/a/launch/main.py", data=b"", executable=False)
         write_files(tmp_path / "new", [file], "/build")
     finally:
         os.umask(before)
-    made = [tmp_path / "new", *(tmp_path / "new").rglob("*")]
-    assert [path.stat().st_mode & 0o777 for path in made] == [0o755] * 4 + [0o644]
+    folder = [tmp_path / "new", *(tmp_path / "new").rglob("*")]
+    assert [path.stat().st_mode & 0o777 for path in folder] == [0o755] * 4 + [0o644]

@@ -1,4 +1,4 @@
-"""What `check` refuses and `build` says of a site or an image that does not pass lint."""
+"""Refusals of `check` and messages of `build` about a site or an image that fails lint."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ LACKING: list[Problem] = []
 
 @pytest.fixture(autouse=True)
 def _no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that has everything, and builds nothing."""
+    """Return a machine that has everything, and builds nothing."""
 
     def build(*_: object, **__: object) -> None:
         raise MachineError.of("nothing is built here", fix="It is a test.")
@@ -47,7 +47,7 @@ def test_check_ends_with_the_errors(project: Path, run_cli: Cli, name: str) -> N
 def test_check_says_what_the_machine_lacks_as_well(
     project: Path, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A note is no reason to refuse; the status is that of the first kind of errors."""
+    """Refuse for no note; the status is of the first kind of errors."""
     disk, hole = Problem(what="too small"), Problem(what="a hole", fix="Mend it.", severity="note")
     monkeypatch.setattr("sifwright.make_image.check_machine.preflight.findings", lambda _: [hole])
     noted = run_cli("--project", project, "check", "here")
@@ -78,7 +78,7 @@ def test_check_and_build_begin_with_where_images_are_built(project: Path, run_cl
 def test_they_name_the_command_that_builds_in_a_job(
     project: Path, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As it is to be typed; a job of the site needs no other."""
+    """Name the exact command; a job of the site needs no other."""
     text = (project / "defs" / SITE).read_text().replace("local", "slurm", 1)
     (project / "defs" / SITE).write_text(text.replace("launcher: local", "launcher: srun"))
     facts = "builds: {where: batch, ids: one, why: nodes are for it, source: a page}\n"
@@ -106,13 +106,13 @@ def test_check_goes_on_with_warnings(project: Path, run_cli: Cli, name: str, *, 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_build_says_them_and_builds(project: Path, run_cli: Cli, name: str) -> None:
-    """Status and message are the build's own."""
+    """Keep the build's own status and message."""
     _spoil(project, name)
     result = run_cli("--project", project, "build", "here", "--json")
-    said = [json.loads(line) for line in result.out.splitlines()]
-    assert [event["event"] for event in said] == ["note"]
-    assert said[0]["text"].startswith("lint: ")
-    assert said[0]["text"].endswith(f"[{name}]")
+    results = [json.loads(line) for line in result.out.splitlines()]
+    assert [event["event"] for event in results] == ["note"]
+    assert results[0]["text"].startswith("lint: ")
+    assert results[0]["text"].endswith(f"[{name}]")
     assert result.err.startswith("sifwright: nothing is built here")
     assert result.code == MachineError.exit_code
 

@@ -136,8 +136,8 @@ def test_a_locked_image_does_not_say_where_its_files_were(real: Catalog, tmp_pat
     base = BaseImage(step=plan.steps[0])
     inputs = Inputs(base=base, folder=tmp_path, record={}, digest="", lock=LOCK.digest)
     texts = {
-        definition(plan, inputs.published({"debian-mirror": place}))
-        for place in ("/home/ada/files", "/scratch/files")
+        definition(plan, inputs.published({"debian-mirror": folder}))
+        for folder in ("/home/ada/files", "/scratch/files")
     }
     (text,) = texts
     assert "\nMirrorURL: (the address of a Debian mirror)\n" in text
@@ -167,7 +167,7 @@ def test_archives_of_debian_have_no_address() -> None:
 
 
 def test_a_plan_is_made_with_the_facts_of_the_lock(real: Catalog, tmp_path: Path) -> None:
-    """Without them, the plan of a locked build would ask the registry."""
+    """Use them, or the plan of a locked build would ask the registry."""
     name = "docker://127.0.0.1:9/base:1"
     names, settings = ("local", "base-image"), [f"base-image.from={name}"]
     row = {"python": "3.12", "torch": "2.8.0", "program": "/usr/bin/python3"}
@@ -189,7 +189,9 @@ def test_a_plan_is_made_with_the_facts_of_the_lock(real: Catalog, tmp_path: Path
 def test_the_archives_of_a_base_image_keep_their_addresses(
     real: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A build from the lock would look for Debian's own name at the machine's mirror only."""
+    """Keep them: a build from the lock would look for Debian's own name at the machine's mirror
+    only.
+    """
     asked: list[tuple[str, str]] = []
 
     def listing(archives: Sequence[Archive], *_: object) -> debian.Listing:
@@ -238,8 +240,8 @@ def apt(folder: Path, command: str) -> str:
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
     (folder / "status").touch()
-    place = f"deb file:{folder}/repository"
-    sources = [f"{place} bookworm main\n", f"{place} bookworm-security main contrib\n"]
+    path = f"deb file:{folder}/repository"
+    sources = [f"{path} bookworm main\n", f"{path} bookworm-security main contrib\n"]
     (folder / "sources.list").write_text("".join(sources))
     settings = {
         "Dir::Etc::sourcelist": folder / "sources.list",
@@ -258,7 +260,7 @@ def apt(folder: Path, command: str) -> str:
     return run(["apt-cache", *options, command]).stdout
 
 
-def test_what_is_no_package_is_refused(tmp_path: Path) -> None:
+def test_other_files_than_packages_are_refused(tmp_path: Path) -> None:
     for data in (b"", b"!<arch>\n", b"!<arch>\n" + b"x" * 60, b"no archive"):
         (tmp_path / "x.deb").write_bytes(data)
         with pytest.raises(BuildError, match="is no Debian package"):

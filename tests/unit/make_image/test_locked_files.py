@@ -34,7 +34,7 @@ TOY = "toy-1.0-py3-none-any.whl"
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-    """The machine's index with two versions of a wheel, its archive, and an empty cache."""
+    """Serve the machine's index with two versions of a wheel, its archive, and an empty cache."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     debs = write_debs(tmp_path / "archive", "toy", "other")
     archive = Archive(address="debian", suite="bookworm", components="main", date="")
@@ -105,9 +105,7 @@ def test_without_a_network_what_is_missing_is_named(lock: Lock, request_: BuildR
     assert len(refused.value.problems) == 2
 
 
-def test_what_is_named_is_updated_and_nothing_else(
-    lock: Lock, request_: BuildRequest, index: Index
-) -> None:
+def test_only_named_packages_are_updated(lock: Lock, request_: BuildRequest, index: Index) -> None:
     plan = request_.plan
     newer = update_lock(lock, plan, ["toy"])
     assert [(deb.name, deb.version) for deb in newer.debs] == [("toy", "1")]

@@ -1,4 +1,4 @@
-"""What of the mirrors file reaches the build, the header of a definition file, and the checks."""
+"""The mirrors file in the build, in the header of a definition file, and in the checks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_folders_are_bound_and_rules_lead_there(
     settings = host_settings.prepare(empty(tmp_path))
     places = dict(word.split(":")[:2] for word in settings.binds)
     assert places.pop(str(tmp_path / "out" / "mnt")) == "/mnt"
-    here = {path.removeprefix(f"{tmp_path}/"): place for path, place in places.items()}
+    here = {path.removeprefix(f"{tmp_path}/"): folder for path, folder in places.items()}
     assert sorted(here) == ["git/libfabric.git", "ubuntu", "wheels"]
     assert all(word.endswith(":ro") for word in settings.binds[1:])
     prepared = tmp_path / "out" / "machine"
@@ -87,7 +87,7 @@ def _values(plan: Plan) -> dict[str, str]:
 
 
 def _docker(plan: Plan, image: str) -> Plan:
-    """The same plan on an image of a registry."""
+    """Return the same plan on an image of a registry."""
     lines = [("Bootstrap", "docker"), ("From", image)]
     bootstrap = tuple(Bootstrap(keyword=key, literal=value) for key, value in lines)
     base = replace(plan.steps[0], layer=replace(plan.steps[0].layer, bootstrap=bootstrap))
@@ -114,14 +114,14 @@ def test_the_base_image_comes_from_the_mirror(
 
 
 def test_a_site_may_have_a_mirror_of_docker_hub(plan: Plan) -> None:
-    """Where the mirrors file says nothing about it."""
+    """Use it unless the mirrors file has a rule."""
     site = replace(plan.site, registry_mirror="hub.site.example/x")
-    for name, found in (
+    for name, address in (
         ("rocm/a:1", "hub.site.example/x/rocm/a:1"),
         ("nvcr.io/a:1", "nvcr.io/a:1"),
     ):
         changed = replace(_docker(plan, name), site=site)
-        assert f"\nFrom: {found}\n" in definition(changed, _values(changed))
+        assert f"\nFrom: {address}\n" in definition(changed, _values(changed))
 
 
 def test_debootstrap_uses_the_mirror(mirrors_file: MirrorsFile, plan: Plan) -> None:
@@ -129,12 +129,12 @@ def test_debootstrap_uses_the_mirror(mirrors_file: MirrorsFile, plan: Plan) -> N
     assert _values(plan)["debian-mirror"] == "https://apt.site.example/debian"
     lines = (Bootstrap(keyword="MirrorURL", literal="http://archive.ubuntu.com/ubuntu/"),)
     base = replace(plan.steps[0], layer=replace(plan.steps[0].layer, bootstrap=lines))
-    found = _values(replace(plan, steps=(base, *plan.steps[1:])))
-    assert found["MirrorURL"].startswith("file:///")
+    result = _values(replace(plan, steps=(base, *plan.steps[1:])))
+    assert result["MirrorURL"].startswith("file:///")
 
 
 @pytest.mark.parametrize(
-    ("rule", "by_apt", "found"),
+    ("rule", "by_apt", "expected"),
     [
         ("", "", "https://apt.site.example/debian-security"),
         ("", "http://security.example/x", "http://security.example/x"),
@@ -149,18 +149,18 @@ def test_where_the_security_archive_is(  # noqa: PLR0913  # fixtures
     *,
     rule: str,
     by_apt: str,
-    found: str,
+    expected: str,
 ) -> None:
-    """By the mirrors file, else by apt, else beside the other archive."""
+    """Take the mirrors file, else apt, else a path beside the other archive."""
     answers = {apt_mirror.SECURITY: by_apt}
     monkeypatch.setattr(apt_mirror, "mirror", lambda name: answers.get(name, ""))
     added = f"apt:\n  debian-security: {rule}\n" if rule else "apt:\n"
     mirrors_file.write(ALL.replace("apt:\n", added))
-    assert _values(plan)["debian-security-mirror"] == found
+    assert _values(plan)["debian-security-mirror"] == expected
     host_settings.prepare(empty(tmp_path))
     lines = (tmp_path / "out" / "machine" / "mirrors").read_text().splitlines()
     # The step knows by itself what lies beside the archive that it was made from.
-    assert (f"debian-security {found}" in lines) == bool(rule or by_apt)
+    assert (f"debian-security {expected}" in lines) == bool(rule or by_apt)
 
 
 def test_a_mirror_given_as_an_option_has_the_security_archive_beside_it(
@@ -169,8 +169,8 @@ def test_a_mirror_given_as_an_option_has_the_security_archive_beside_it(
     monkeypatch.setattr(apt_mirror, "mirror", lambda _: "")
     catalog = load_catalog(project / "defs", project)
     plan = resolve(catalog, "here", "", ["base.mirror=http://lab.example/debian/"])
-    found = _values(plan)["debian-security-mirror"]
-    assert found == "http://lab.example/debian-security"
+    result = _values(plan)["debian-security-mirror"]
+    assert result == "http://lab.example/debian-security"
 
 
 # ---- the check before the build -------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_every_source_is_asked_for_through_the_mirrors(
             _source("archive", "https://f.example/bad.tgz"),
             _source("git", "http://127.0.0.1:9/silent.git"),
         )
-        found = sorted(
+        problems = sorted(
             problem.what
             for problem in network_checks.problems(
                 wanted.steps, WheelTarget("3.11", os.uname().machine), {}
@@ -216,7 +216,7 @@ def test_every_source_is_asked_for_through_the_mirrors(
         )
     assert "/g/good.git/info/refs?service=git-upload-pack" in asked
     words, missing = "cannot be fetched from", "HTTP 404 Not Found"
-    assert found == [
+    assert problems == [
         f"the source archive {words} https://f.example/bad.tgz (asked: {url}/bad.tgz): {missing}",
         f"the source git {words} http://127.0.0.1:9/silent.git: Connection refused",
         f"the source git {words} https://g.example/bad.git (asked: {url}/g/bad.git): {missing}",
@@ -256,11 +256,13 @@ def test_an_archive_out_of_reach_names_how_to_do_without(plan: Plan) -> None:
     off = replace(base, options={**options, "updates": Value(value=False, origin="--set")})
     with serve(answer) as url:
         facts = {"debian-security-mirror": f"{url}/debian-security"}
-        (said,) = network_checks.problems((base,), WheelTarget("3.11", os.uname().machine), facts)
+        (problems,) = network_checks.problems(
+            (base,), WheelTarget("3.11", os.uname().machine), facts
+        )
         assert (
             list(network_checks.problems((off,), WheelTarget("3.11", os.uname().machine), facts))
             == []
         )
-    place = f"{url}/debian-security/dists/x-security/Release"
-    assert f"Debian's security updates cannot be reached at {place}: HTTP 404" in str(said)
-    assert "--set base.mirror=…, or --set base.updates=false." in str(said)
+    address = f"{url}/debian-security/dists/x-security/Release"
+    assert f"Debian's security updates cannot be reached at {address}: HTTP 404" in str(problems)
+    assert "--set base.mirror=…, or --set base.updates=false." in str(problems)

@@ -1,4 +1,4 @@
-"""What stands in an image's folder belongs together, or the next build notices."""
+"""Files in an image's folder: of one build, or the next build notices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 
 
 class Killed(BaseException):
-    """As by a signal: nothing catches it."""
+    """The end by a signal: nothing catches it."""
 
 
 def die() -> None:
@@ -55,18 +55,18 @@ def wanted(build: str) -> dict[str, str]:
 
 
 def text(name: str, build: str) -> str:
-    """What a build makes; its plan is the first letter."""
+    """Return the texts of a build; its plan is the first letter."""
     return f"{name} of {build if name.endswith('sif') else build[0]}"
 
 
 def publish(output: ImageFolder, build: str, folder: Path) -> None:
-    """As a build does whose private folder this is."""
+    """Publish as the build that owns this private folder."""
     (folder / "recipe").mkdir(parents=True)
     for name in set(NAMES) - {"image.sif"}:
         (folder / name).write_text(text(name, build))
     plan = cast("Plan", SimpleNamespace(id=build[0] * 64))
-    found = write_sif(folder / "image.sif", text("image.sif", build).encode())
-    publish_sif(output, plan, folder, {**wanted(build), "sif_fingerprint": found})
+    digest = write_sif(folder / "image.sif", text("image.sif", build).encode())
+    publish_sif(output, plan, folder, {**wanted(build), "sif_fingerprint": digest})
 
 
 def is_whole(output: ImageFolder, build: str) -> bool:
@@ -115,10 +115,10 @@ def test_a_publishing_that_was_killed_is_noticed(
 
 
 @pytest.mark.parametrize("rename", range(RENAMES))
-def test_what_a_kill_would_leave_is_in_the_private_folder(
+def test_leftovers_of_a_kill_are_in_the_private_folder(
     output: ImageFolder, monkeypatch: pytest.MonkeyPatch, rename: int
 ) -> None:
-    """Only private folders of killed builds are found and removed."""
+    """Write only there: later builds find and remove these folders."""
     publish(output, "a", output.folder / "1")
     published = {path.name for path in output.folder.iterdir()}
     seen: set[str] = set()
@@ -144,9 +144,9 @@ def test_a_file_that_somebody_changed_is_noticed(
 def test_each_flipped_bit_of_the_record_is_noticed(output: ImageFolder) -> None:
     publish(output, "a", output.folder / "1")
     data = output.record.read_bytes()
-    for place in range(len(data)):
-        output.record.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        assert not output.is_current(wanted("a")), place
+    for index in range(len(data)):
+        output.record.write_bytes(data[:index] + bytes([data[index] ^ 1]) + data[index + 1 :])
+        assert not output.is_current(wanted("a")), index
     output.record.write_bytes(data.replace(b"definition", b"explanation"))
     assert output.damage() == "record.json is not as the build wrote it"
 
@@ -202,8 +202,8 @@ def test_another_build_between_any_two_renames(
 
 def publish_often(output: ImageFolder, builds: tuple[str, ...], first: int) -> None:
     for number in range(15):
-        made = Path(tempfile.mkdtemp(dir=output.folder)) / "made"
-        publish(output, builds[(first + number) % len(builds)], made)
+        folder = Path(tempfile.mkdtemp(dir=output.folder)) / "made"
+        publish(output, builds[(first + number) % len(builds)], folder)
 
 
 @pytest.mark.parametrize("builds", [("a", "b", "c"), ALIKE])

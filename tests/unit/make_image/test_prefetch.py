@@ -1,4 +1,4 @@
-"""What later steps download is fetched while earlier ones run: once, checked, and used by pip."""
+"""Downloads of later steps during earlier ones: once, checked, and used by pip."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ TOY = "toy-1.0-py3-none-any.whl"
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-    """The machine's index, and an empty cache."""
+    """Serve the machine's index, and make an empty cache."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    with serve_index() as found:
-        monkeypatch.setattr(pip_settings, "settings", lambda: {"index-url": found.url})
-        yield found
+    with serve_index() as server:
+        monkeypatch.setattr(pip_settings, "settings", lambda: {"index-url": server.url})
+        yield server
 
 
 @pytest.fixture
 def plan(project: Path) -> Plan:
-    """Three steps, of which the last installs a package."""
+    """Return three steps, of which the last installs a package."""
     return replace(
         resolve(load_catalog(project / "defs", project), "here", "", []), facts={"python": "3.11"}
     )
@@ -65,7 +65,9 @@ def with_downloads(plan: Plan, number: int, *downloads: Download) -> Plan:
 
 
 def installs(plan: Plan, *requirements: str, number: int = 2, index: str = "") -> Plan:
-    wanted = [Download(what=one, pip=one, index=index) for one in requirements]
+    wanted = [
+        Download(what=requirement, pip=requirement, index=index) for requirement in requirements
+    ]
     return with_downloads(plan, number, *wanted)
 
 
@@ -75,16 +77,16 @@ def at_work(plan: Plan, folder: Path, first: int = 1) -> AbstractContextManager[
 
 
 def fetched(plan: Plan, folder: Path, first: int = 1, number: int = 2) -> list[str]:
-    """What the step with that number is offered; the log is in `folder`."""
+    """Return the files that the step with this number gets; the log is in `folder`."""
     folder.mkdir(exist_ok=True)
-    with at_work(plan, folder, first) as found:
-        place = found.folder(number) if found else None
-        files = place.rglob("*") if place else ()
+    with at_work(plan, folder, first) as result:
+        location = result.folder(number) if result else None
+        files = location.rglob("*") if location else ()
         return sorted(path.name for path in files if path.is_file() and path.suffix != ".html")
 
 
 def entries() -> list[str]:
-    """The names of what is in the cache."""
+    """Return the names of the cache's entries."""
     return sorted(str(entry.manifest["name"]) for entry in open_store().entries())
 
 
@@ -106,13 +108,13 @@ def test_it_is_fetched_once_with_what_it_needs(index: Index, plan: Plan, tmp_pat
 
 
 def test_the_pages_are_for_pip(index: Index, plan: Plan, tmp_path: Path) -> None:
-    """It takes the wheel from there, checks it, and what it installs is the same tree."""
+    """Let pip take the wheel from there, check it and install the same tree."""
     index.add("toy", "1.0", ("part",))
     index.add("part")
     plain = _installed(tmp_path / "plain", {})
     assert sorted(index.wheels) == ["part-1.0-py3-none-any.whl", TOY]
-    with at_work(installs(plan, "toy==1.0"), tmp_path) as found:
-        folder = found.folder(2) if found else None
+    with at_work(installs(plan, "toy==1.0"), tmp_path) as resolved:
+        folder = resolved.folder(2) if resolved else None
         assert folder
         before = list(index.wheels)
         extra = {"PIP_EXTRA_INDEX_URL": f"file://{folder}/wheels"}
@@ -126,7 +128,7 @@ def test_the_pages_are_for_pip(index: Index, plan: Plan, tmp_path: Path) -> None
 
 
 def _installed(target: Path, extra: dict[str, str]) -> dict[str, bytes]:
-    """The files that pip installs, but for bytecode."""
+    """Return the files that pip installs, except bytecode."""
     words = ["install", "--quiet", "--no-compile", "--no-cache-dir", "--target", str(target)]
     command = [sys.executable, "-m", "pip", *words, "toy==1.0"]
     done = run(command, env={**pip_settings.of_build(), **extra})
@@ -135,13 +137,15 @@ def _installed(target: Path, extra: dict[str, str]) -> dict[str, bytes]:
     return {str(path.relative_to(target)): path.read_bytes() for path in files}
 
 
-def test_what_earlier_steps_bring_is_not_fetched(index: Index, plan: Plan, tmp_path: Path) -> None:
-    """What they install, and what they compile: it is provided under the package's name."""
+def test_packages_of_earlier_steps_are_not_fetched(
+    index: Index, plan: Plan, tmp_path: Path
+) -> None:
+    """Skip packages that they install, and compiled ones under the package's name."""
     index.add("toy", "1.0", ("big==1.0", "tool"))
     index.add("big", "1.0", ("bigger",))
-    found = installs(installs(plan, "big==1.0", number=1), "toy==1.0")
+    resolved = installs(installs(plan, "big==1.0", number=1), "toy==1.0")
     assert "tool" in plan.steps[1].layer.provides
-    assert fetched(found, tmp_path, first=2) == [TOY]
+    assert fetched(resolved, tmp_path, first=2) == [TOY]
     assert index.wheels == [TOY]
 
 
@@ -158,25 +162,25 @@ def test_the_layers_index_is_asked_next(index: Index, plan: Plan, tmp_path: Path
         other.add("toy", "1.0", ("part", "special"))
         for name in ("special", "part"):
             other.add(name)
-        found = installs(plan, "toy==1.0", index=other.url)
+        resolved = installs(plan, "toy==1.0", index=other.url)
         expected = ["part-1.0-py3-none-any.whl", "special-1.0-py3-none-any.whl", TOY]
-        assert fetched(found, tmp_path / "one") == expected
+        assert fetched(resolved, tmp_path / "one") == expected
         # What both have is the machine's.
         assert index.wheels == expected[:1]
         assert sorted(other.wheels) == expected[1:]
         # Part of it would be taken for the machine's own, and the rest looked for there.
         spoil_store("special")
         other.answers["special-1.0-py3-none-any.whl"] = lambda handler, _: send(handler, 404)
-        assert fetched(found, tmp_path / "two") == []
+        assert fetched(resolved, tmp_path / "two") == []
 
 
 def test_of_indexes_with_the_same_file_the_last_is_asked(
     index: Index, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As pip does, so that an index on this machine, or near it, is the one that is used."""
+    """Ask the last one, as pip does, so that a near index is used."""
     with serve_index() as near, serve_index() as nearer:
-        for one in (index, near, nearer):
-            one.add("toy")
+        for server in (index, near, nearer):
+            server.add("toy")
         settings = {"index-url": index.url, "extra-index-url": f"{near.url} {nearer.url}"}
         monkeypatch.setattr(pip_settings, "settings", lambda: settings)
         assert fetched(installs(plan, "toy==1.0"), tmp_path) == [TOY]
@@ -201,7 +205,7 @@ def spoil_store(name: str) -> None:
             spoil(entry.file(CONTENT), b"x" * entry.bytes)
 
 
-def test_what_cannot_be_resolved_is_no_error(index: Index, plan: Plan, tmp_path: Path) -> None:
+def test_unresolvable_requirements_are_no_error(index: Index, plan: Plan, tmp_path: Path) -> None:
     index.add("toy", "2.0")
     assert fetched(installs(plan, "toy==1.0"), tmp_path) == []
     assert "/simple/toy/" in index.pages
@@ -212,7 +216,7 @@ def _too_much(handler: BaseHTTPRequestHandler, body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (lambda handler, body: cut(handler, body, 100), "IncompleteRead"),
         (lambda handler, body: cut(handler, body, 100, reset=True), "IncompleteRead|reset"),
@@ -222,14 +226,14 @@ def _too_much(handler: BaseHTTPRequestHandler, body: bytes) -> None:
         (lambda handler, _body: send(handler, 404), "HTTP 404"),
     ],
 )
-def test_what_is_not_the_file_is_refused(
-    index: Index, plan: Plan, tmp_path: Path, answer: object, said: str
+def test_other_bytes_than_the_file_are_refused(
+    index: Index, plan: Plan, tmp_path: Path, answer: object, message: str
 ) -> None:
     index.add("toy", "1.0", ("part",))
     index.add("part")
     index.answers[TOY] = answer  # type: ignore[assignment]
     assert fetched(installs(plan, "toy==1.0"), tmp_path) == ["part-1.0-py3-none-any.whl"]
-    assert re.search(said, (tmp_path / "log").read_text())
+    assert re.search(message, (tmp_path / "log").read_text())
     assert entries() == ["lock of toy==1.0", "part-1.0-py3-none-any.whl"]
     assert leftovers(open_store().root) == []
     del index.answers[TOY]
@@ -238,10 +242,10 @@ def test_what_is_not_the_file_is_refused(
 
 def test_a_damaged_file_is_fetched_again(index: Index, plan: Plan, tmp_path: Path) -> None:
     index.add("toy")
-    found = installs(plan, "toy==1.0")
-    assert fetched(found, tmp_path) == [TOY]
+    resolved = installs(plan, "toy==1.0")
+    assert fetched(resolved, tmp_path) == [TOY]
     spoil_store("toy")
-    assert fetched(found, tmp_path) == [TOY]
+    assert fetched(resolved, tmp_path) == [TOY]
     assert index.wheels == [TOY, TOY]
     assert open_store().verify() == []
 
@@ -272,8 +276,8 @@ def test_it_ends_with_the_build(index: Index, plan: Plan, tmp_path: Path) -> Non
             go_on.set()
 
     index.answers[TOY] = slow
-    found = installs(plan, "toy==1.0")
-    with at_work(found, tmp_path):
+    resolved = installs(plan, "toy==1.0")
+    with at_work(resolved, tmp_path):
         assert asked.wait(LIMIT_SECONDS)
     assert not go_on.is_set(), "the end waited for the server"
     go_on.set()
@@ -301,7 +305,7 @@ def test_uv_ends_with_the_build(index: Index, plan: Plan, tmp_path: Path) -> Non
 
 
 def _processes(folder: Path) -> list[str]:
-    """Commands below this process that name a file of the folder."""
+    """Return commands below this process that name a file of the folder."""
     commands = map(command_of, descendants(os.getpid()))
     return [command for command in commands if str(folder) in command]
 
@@ -317,8 +321,8 @@ def test_it_is_no_error_that_there_is_no_uv(
     (tmp_path / "uv").touch(mode=0o600)
     monkeypatch.setattr(resolve_wheels, "find_uv_bin", lambda: str(tmp_path / "uv"))
     assert fetched(installs(plan, "toy==1.0"), tmp_path) == []
-    said = "wheels cannot be fetched ahead: Permission denied\n"
-    assert capsys.readouterr().out == said
+    message = "wheels cannot be fetched ahead: Permission denied\n"
+    assert capsys.readouterr().out == message
 
 
 def _fetch(plan: Plan, url: str, folder: Path) -> None:
@@ -332,15 +336,15 @@ def test_two_builds_at_once_download_once(index: Index, plan: Plan, tmp_path: Pa
     index.add("toy")
     go_on = threading.Event()
     index.answers[TOY] = late(go_on)
-    found = installs(plan, "toy==1.0")
+    resolved = installs(plan, "toy==1.0")
     with (
-        running(_fetch, found, index.url, tmp_path / "a") as one,
-        running(_fetch, found, index.url, tmp_path / "b") as other,
+        running(_fetch, resolved, index.url, tmp_path / "a") as server,
+        running(_fetch, resolved, index.url, tmp_path / "b") as other,
     ):
         folders = (tmp_path / "a", tmp_path / "b")
         assert wait_for(lambda: TOY in index.wheels and all(map(Path.exists, folders)))
         go_on.set()
-        for process in (one, other):
+        for process in (server, other):
             process.join()
             assert process.exitcode == 0
     assert index.wheels == [TOY]
@@ -348,7 +352,7 @@ def test_two_builds_at_once_download_once(index: Index, plan: Plan, tmp_path: Pa
         assert (tmp_path / name / "log").read_text() == f"sifwright: fetched {TOY}\n"
 
 
-def test_what_a_killed_build_began_is_fetched_anew(
+def test_unfinished_downloads_of_a_killed_build_are_repeated(
     index: Index, plan: Plan, tmp_path: Path
 ) -> None:
     index.add("toy")
@@ -366,8 +370,8 @@ def test_what_a_killed_build_began_is_fetched_anew(
 
 def test_nobody_prunes_what_a_step_will_want(index: Index, plan: Plan, tmp_path: Path) -> None:
     index.add("toy")
-    found = installs(plan, "toy==1.0")
-    with at_work(found, tmp_path):
+    resolved = installs(plan, "toy==1.0")
+    with at_work(resolved, tmp_path):
         assert wait_for(lambda: TOY in entries())
         pruning.prune([open_store()], 0)
         assert TOY in entries()
@@ -388,8 +392,8 @@ def test_sources_with_a_pin(index: Index, plan: Plan, tmp_path: Path, kind: str)
         StepSource(name="other", digest="", **pinned),  # type: ignore[arg-type]
     ]
     step = replace(plan.steps[2], sources=tuple(sources))
-    found = replace(plan, steps=(*plan.steps[:2], step))
+    result = replace(plan, steps=(*plan.steps[:2], step))
     for name in ("one", "two"):
-        assert fetched(found, tmp_path / name) == [sha256(body)]
+        assert fetched(result, tmp_path / name) == [sha256(body)]
     assert index.pages.count("toy-1.0.tar.gz") == 1
     assert entries() == ["source toy 1.0"]

@@ -20,7 +20,7 @@ from tests.catalogs import REAL
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlannedBuild:
-    """A build at a site with large images, on a machine without programs."""
+    """Make a build at a site with large images, on a machine without programs."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(host_checks, "search_path", lambda: str(tmp_path))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10**9))
@@ -39,9 +39,9 @@ def test_disk_programs_and_network_are_said_at_once(
 ) -> None:
     offline = Problem(what="no server answers")
     monkeypatch.setattr(network_checks, "problems", lambda *_: iter([offline]))
-    said = str(_lacking(build))
-    for what in ("neither 'apptainer'", "'mksquashfs' is missing", "are needed", "no server"):
-        assert what in said
+    message = str(_lacking(build))
+    for text in ("neither 'apptainer'", "'mksquashfs' is missing", "are needed", "no server"):
+        assert text in message
 
 
 def test_a_build_that_downloads_nothing_asks_no_server(
@@ -49,8 +49,8 @@ def test_a_build_that_downloads_nothing_asks_no_server(
 ) -> None:
     asked: list[tuple[object, ...]] = []
 
-    def ask(*what: object) -> list[Problem]:
-        asked.append(what)
+    def ask(*subject: object) -> list[Problem]:
+        asked.append(subject)
         return []
 
     monkeypatch.setattr(network_checks, "problems", ask)
@@ -63,7 +63,7 @@ def test_a_build_that_downloads_nothing_asks_no_server(
 def test_another_group_than_the_accounts(
     build: PlannedBuild, monkeypatch: pytest.MonkeyPatch, *, has_namespace: bool
 ) -> None:
-    """After newgrp or sg; some newgidmap take it (GRANT_AUX_GROUP_SUBIDS)."""
+    """Note it after newgrp or sg; some newgidmap take it (GRANT_AUX_GROUP_SUBIDS)."""
     monkeypatch.setenv(ids.VARIABLE, "many")
     monkeypatch.setattr(ids, "needs_fakeroot", lambda: True)
     monkeypatch.setattr(ids, "problems", lambda _: iter(()))
@@ -71,32 +71,34 @@ def test_another_group_than_the_accounts(
     monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_gid=4343))
     reason = None if has_namespace else Problem(what="newgidmap failed")
     monkeypatch.setattr(user_namespace, "problem", lambda: reason)
-    said = [problem for problem in host_checks.problems(build.plan) if "group" in problem.what]
-    what = "your group is '4242', that of your account is '4343'; newgidmap refuses others"
+    results = [problem for problem in host_checks.problems(build.plan) if "group" in problem.what]
+    message = "your group is '4242', that of your account is '4343'; newgidmap refuses others"
     fix = "Run newgrp 4343, or build with one id (SIFWRIGHT_IDS=one)."
-    assert [str(problem) for problem in said] == (not has_namespace) * [f"{what}\n    {fix}"]
+    assert [str(problem) for problem in results] == (not has_namespace) * [f"{message}\n    {fix}"]
 
 
 @pytest.mark.parametrize(
-    ("first", "user_ids", "said"), [(0, "many", 1), (1, "many", 0), (1, "one", 1)]
+    ("first", "user_ids", "count"), [(0, "many", 1), (1, "many", 0), (1, "one", 1)]
 )
 def test_a_temporary_folder_without_execution(
-    monkeypatch: pytest.MonkeyPatch, first: int, user_ids: str, said: int
+    monkeypatch: pytest.MonkeyPatch, first: int, user_ids: str, count: int
 ) -> None:
-    """On cached steps, programs run in an overlay; with one id they never do."""
+    """Refuse it on cached steps, whose programs run in an overlay; with one id they never do."""
     monkeypatch.setenv(ids.VARIABLE, user_ids)
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
-    found = [problem.what for problem in host_checks.mount_problems(first)]
-    assert found == said * ["it is mounted noexec, and a step runs the programs of its image there"]
+    results = [problem.what for problem in host_checks.mount_problems(first)]
+    assert results == count * [
+        "it is mounted noexec, and a step runs the programs of its image there"
+    ]
 
 
 def test_a_cache_that_others_can_write(build: PlannedBuild, cache: Path) -> None:
     cache.chmod(0o775)
     build = replace(build, first=len(build.plan.steps))
-    what = "other users can write to the step cache (mode 0775), so into images, too"
-    assert what in [problem.what for problem in preflight.findings(build)]
+    message = "other users can write to the step cache (mode 0775), so into images, too"
+    assert message in [problem.what for problem in preflight.findings(build)]
     without = replace(build, is_cached=False)
-    assert what not in [problem.what for problem in preflight.findings(without)]
+    assert message not in [problem.what for problem in preflight.findings(without)]
 
 
 @pytest.mark.parametrize(
@@ -125,12 +127,12 @@ def test_a_known_hole_of_a_setuid_engine_is_a_note(
         version=Version(version),
         takes_squashfs_arguments=True,
     )
-    found = list(engine_checks.problems(engine))
-    assert [hole in note.what and note.severity for note in found] == ["note"] * bool(hole)
+    problems = list(engine_checks.problems(engine))
+    assert [hole in note.what and note.severity for note in problems] == ["note"] * bool(hole)
 
 
-@pytest.mark.parametrize(("text", "said"), [("activated = true", 1), ("activated = false", 0)])
-def test_an_active_control_list_is_a_note(tmp_path: Path, text: str, said: int) -> None:
+@pytest.mark.parametrize(("text", "count"), [("activated = true", 1), ("activated = false", 0)])
+def test_an_active_control_list_is_a_note(tmp_path: Path, text: str, count: int) -> None:
     (tmp_path / "ecl.toml").write_text(f"{text}\n")
     program = tmp_path / "apptainer"
     program.write_text(f"#!/bin/sh\n[ $1 = buildcfg ] && echo {tmp_path}\n")
@@ -141,5 +143,5 @@ def test_an_active_control_list_is_a_note(tmp_path: Path, text: str, said: int) 
         version=Version("1.6.0"),
         takes_squashfs_arguments=True,
     )
-    found = list(engine_checks.problems(engine))
-    assert ["ecl.toml" in note.what and note.severity for note in found] == ["note"] * said
+    problems = list(engine_checks.problems(engine))
+    assert ["ecl.toml" in note.what and note.severity for note in problems] == ["note"] * count

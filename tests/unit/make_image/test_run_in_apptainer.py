@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def aside() -> Iterator[Executor]:
-    with ThreadPoolExecutor(1) as found:
-        yield found
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path, aside: Executor) -> Sandbox:
-    """One with a tree, of which a folder lets nobody remove what is in it."""
+    """Make a sandbox with a tree; a folder of the tree lets nobody remove its files."""
     unused: Any = None
     folder = tmp_path / "tree" / "usr"
     folder.mkdir(parents=True)
@@ -48,17 +48,17 @@ def test_the_tree_is_removed_beside_what_follows(sandbox: Sandbox, aside: Execut
 def test_results_are_not_unpacked_to_what_is_left_of_a_tree(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A busy disk, a mount, a file that a network file system keeps while it is open."""
+    """Try a busy disk, a mount, an open file that a network file system keeps."""
     monkeypatch.setattr(tempdirs, "remove_tree", lambda _: None)
     sandbox.remove_tree()
     with pytest.raises(MachineError, match=r"tree.*cannot be removed"):
         sandbox.unpack([], 0)
 
 
-def test_what_ran_out_is_looked_at_before_anything_is_removed(
+def test_full_disks_are_examined_before_a_removal(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Some inodes are free again afterwards."""
+    """Look first: some inodes are free again afterwards."""
     lacking = ["no inodes are left"]
     monkeypatch.setattr(build_folder, "clear_step_tmp", lambda _: lacking.append(""))
     monkeypatch.setattr(os_errors, "exhausted", lambda _, was_full: was_full and lacking[-1])

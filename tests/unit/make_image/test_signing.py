@@ -118,7 +118,7 @@ def test_the_partition_that_differs_from_the_record_is_named(sif: Path) -> None:
 def test_a_wrong_signature_of_gpg_does_not_get_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """gpg signs wrong by chance, with some keys of Apptainer's."""
+    """Verify it: gpg signs wrong by chance, with some keys of Apptainer's."""
     values = iter([b"wrong", b"right", *[b"wrong"] * 9])
 
     def check(_self: Keyring, _data: bytes, signature: Signature, _program: str) -> str:

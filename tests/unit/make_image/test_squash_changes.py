@@ -1,4 +1,4 @@
-"""What changed in a tree that goes on being worked in is found, and the tree stays as it was."""
+"""Changes in a tree that steps still use: all are found, and the tree stays as it was."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GIVES_AWAY = pytest.mark.skipif(os.geteuid() != 0, reason="giving a file away ne
 
 
 @dataclass
-class Work:
+class WorkedTree:
     """A tree below a folder, and the listings of what was found in it so far."""
 
     folder: Path
@@ -35,7 +35,9 @@ class Work:
         return self.folder / "tree"
 
     def changes(self, *exclude: bytes) -> dict[str, listing.ListedPath]:
-        """What changed since the last time; `moved` in it were packed from where they are."""
+        """Return the changes since the last time; the paths in `moved` were packed from where they
+        are.
+        """
         upper = self.folder / f"upper-{self.count}"
         upper.mkdir()
         self.monkeypatch.chdir(upper)
@@ -43,8 +45,8 @@ class Work:
         before = self.seen()
         with collected(self.tree, self.folder / "state", lower, exclude) as moved:
             self.moved = {os.fsdecode(path) for path in moved}
-            found = tidy(lower, exclude, is_linked=True, moved=moved)
-            found.write(self._listing(self.count))
+            summary = tidy(lower, exclude, is_linked=True, moved=moved)
+            summary.write(self._listing(self.count))
         self.count += 1
         assert not list(upper.iterdir())
         assert self.seen() == before
@@ -52,7 +54,7 @@ class Work:
         return {node.path.decode(): node for node in nodes if node.path}
 
     def seen(self) -> dict[str, tuple[int, ...]]:
-        """The tree: of each path what a program can see that has the right to."""
+        """Return the tree: of each path the facts that a program with the right can see."""
         paths = [self.tree, *self.tree.rglob("*")]
         return {str(path.relative_to(self.tree)): _state(path.lstat()) for path in paths}
 
@@ -65,129 +67,133 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
-    """A tree with a folder and two files, which the first step made."""
-    found = Work(folder=tmp_path, monkeypatch=monkeypatch)
+def worked_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkedTree:
+    """Make a tree with a folder and two files, as the first step."""
+    result = WorkedTree(folder=tmp_path, monkeypatch=monkeypatch)
     for name in ("usr/bin/old", "usr/lib/old"):
-        (found.tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (found.tree / name).write_text(name)
-    _age(found.tree)
-    assert set(found.changes()) == {"usr", "usr/bin", "usr/lib", "usr/bin/old", "usr/lib/old"}
-    assert found.moved == {"usr"}
-    return found
+        (result.tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (result.tree / name).write_text(name)
+    _age(result.tree)
+    assert set(result.changes()) == {"usr", "usr/bin", "usr/lib", "usr/bin/old", "usr/lib/old"}
+    assert result.moved == {"usr"}
+    return result
 
 
 def _age(tree: Path) -> None:
-    """Times that only a mistake would bring back."""
+    """Set times that only a mistake would bring back."""
     for path in (tree, *tree.rglob("*")):
         os.utime(path, ns=(OLD, OLD))
 
 
-def test_nothing_changed(work: Work) -> None:
-    assert work.changes() == {}
+def test_nothing_changed(worked_tree: WorkedTree) -> None:
+    assert worked_tree.changes() == {}
 
 
-def test_a_new_folder_in_one_that_was_there(work: Work) -> None:
-    """The folder it is in has the time that the step gave it."""
-    (work.tree / "usr" / "lib" / "new" / "deep").mkdir(parents=True)
-    (work.tree / "usr" / "lib" / "new" / "deep" / "file").write_text("new")
-    _age(work.tree / "usr")
-    found = work.changes()
-    assert set(found) == {
+def test_a_new_folder_in_one_that_was_there(worked_tree: WorkedTree) -> None:
+    """Keep the time that the step gave to the parent folder."""
+    (worked_tree.tree / "usr" / "lib" / "new" / "deep").mkdir(parents=True)
+    (worked_tree.tree / "usr" / "lib" / "new" / "deep" / "file").write_text("new")
+    _age(worked_tree.tree / "usr")
+    changes = worked_tree.changes()
+    assert set(changes) == {
         *("usr", "usr/bin", "usr/lib"),  # a new time alone, which tidy leaves out of what is empty
         *("usr/bin/old", "usr/lib/old", "usr/lib/new"),
         *("usr/lib/new/deep", "usr/lib/new/deep/file"),
     }
-    assert work.moved == {"usr/lib/new"}
-    assert found["usr/lib"].mtime == OLD // 10**9
-    assert work.changes() == {}
+    assert worked_tree.moved == {"usr/lib/new"}
+    assert changes["usr/lib"].mtime == OLD // 10**9
+    assert worked_tree.changes() == {}
 
 
-def test_what_changes_later_in_a_folder_that_was_moved(work: Work) -> None:
-    (work.tree / "new").mkdir()
+def test_later_changes_in_a_moved_folder(worked_tree: WorkedTree) -> None:
+    (worked_tree.tree / "new").mkdir()
     for name in ("one", "two"):
-        (work.tree / "new" / name).write_text(name)
-    assert set(work.changes()) == {"new", "new/one", "new/two"}
-    (work.tree / "new" / "two").write_text("other")
-    assert set(work.changes()) == {"new", "new/two"}
-    assert work.moved == set()
+        (worked_tree.tree / "new" / name).write_text(name)
+    assert set(worked_tree.changes()) == {"new", "new/one", "new/two"}
+    (worked_tree.tree / "new" / "two").write_text("other")
+    assert set(worked_tree.changes()) == {"new", "new/two"}
+    assert worked_tree.moved == set()
 
 
 @pytest.mark.parametrize("name", ["new/a", "usr/lib/a"])
-def test_names_of_one_file_here_and_there(work: Work, name: str) -> None:
-    """In two folders that are moved, and in one of them and one that was there."""
+def test_names_of_one_file_here_and_there(worked_tree: WorkedTree, name: str) -> None:
+    """Link two moved folders, and a moved one with an old one."""
     for folder in ("new", "other"):
-        (work.tree / folder).mkdir()
-    file = work.tree / name
+        (worked_tree.tree / folder).mkdir()
+    file = worked_tree.tree / name
     file.write_text("x")
-    (work.tree / "other" / "b").hardlink_to(file)
-    (work.tree / "new" / "alone").write_text("x")
-    (work.tree / "usr" / "lib" / "alone").write_text("x")
-    found = work.changes()
-    assert work.moved == {"new", "other"}
-    assert {path for path, node in found.items() if node.links} == {name, "other/b"}
-    assert found[name].links == found["other/b"].links
-    assert work.changes() == {}
+    (worked_tree.tree / "other" / "b").hardlink_to(file)
+    (worked_tree.tree / "new" / "alone").write_text("x")
+    (worked_tree.tree / "usr" / "lib" / "alone").write_text("x")
+    changes = worked_tree.changes()
+    assert worked_tree.moved == {"new", "other"}
+    assert {path for path, node in changes.items() if node.links} == {name, "other/b"}
+    assert changes[name].links == changes["other/b"].links
+    assert worked_tree.changes() == {}
 
 
-def test_a_new_name_of_an_old_file_in_a_new_folder(work: Work) -> None:
-    """A name more changes the file, so both are packed, as names of one file."""
-    (work.tree / "new").mkdir()
-    (work.tree / "new" / "name").hardlink_to(work.tree / "usr" / "bin" / "old")
-    found = work.changes()
-    assert set(found) == {"new", "new/name", "usr", "usr/bin", "usr/bin/old"}
-    assert found["new/name"].links == found["usr/bin/old"].links != 0
-    assert work.changes() == {}
-
-
-@GIVES_AWAY
-def test_a_folder_that_was_renamed(work: Work) -> None:
-    (work.tree / "usr" / "lib").rename(work.tree / "lib")
-    found = work.changes()
-    assert work.moved == {"lib"}
-    assert found["usr/lib"].is_whiteout
-    assert found["lib/old"].kind == "file"
+def test_a_new_name_of_an_old_file_in_a_new_folder(worked_tree: WorkedTree) -> None:
+    """Pack both names as names of one file: one name more changes the file."""
+    (worked_tree.tree / "new").mkdir()
+    (worked_tree.tree / "new" / "name").hardlink_to(worked_tree.tree / "usr" / "bin" / "old")
+    changes = worked_tree.changes()
+    assert set(changes) == {"new", "new/name", "usr", "usr/bin", "usr/bin/old"}
+    assert changes["new/name"].links == changes["usr/bin/old"].links != 0
+    assert worked_tree.changes() == {}
 
 
 @GIVES_AWAY
-def test_a_renamed_folder_with_a_name_of_a_file_elsewhere(work: Work) -> None:
-    """Neither file changed, but names of one file are packed together, or they would be two."""
-    (work.tree / "deep" / "er").mkdir(parents=True)
-    (work.tree / "deep" / "er" / "other").hardlink_to(work.tree / "usr" / "bin" / "old")
-    _age(work.tree)
-    work.changes()
-    (work.tree / "usr" / "bin").rename(work.tree / "bin")
-    found = work.changes()
-    assert {"deep", "deep/er", "deep/er/other", "bin", "bin/old", "usr"} == set(found) - {"usr/bin"}
-    assert found["deep/er/other"].links == found["bin/old"].links != 0
-    assert found["deep/er"].mtime == OLD // 10**9
-    assert work.changes() == {}
+def test_a_folder_that_was_renamed(worked_tree: WorkedTree) -> None:
+    (worked_tree.tree / "usr" / "lib").rename(worked_tree.tree / "lib")
+    changes = worked_tree.changes()
+    assert worked_tree.moved == {"lib"}
+    assert changes["usr/lib"].is_whiteout
+    assert changes["lib/old"].kind == "file"
 
 
-def test_a_folder_in_place_of_a_file(work: Work) -> None:
-    """The layers below have the path, so its content is compared, not taken as it is."""
-    (work.tree / "usr" / "bin" / "old").unlink()
-    (work.tree / "usr" / "bin" / "old").mkdir()
-    (work.tree / "usr" / "bin" / "old" / "file").write_text("new")
-    assert {"usr/bin/old", "usr/bin/old/file"} < set(work.changes())
+@GIVES_AWAY
+def test_a_renamed_folder_with_a_name_of_a_file_elsewhere(worked_tree: WorkedTree) -> None:
+    """Pack all names of an unchanged file together, or they would be two files."""
+    (worked_tree.tree / "deep" / "er").mkdir(parents=True)
+    (worked_tree.tree / "deep" / "er" / "other").hardlink_to(
+        worked_tree.tree / "usr" / "bin" / "old"
+    )
+    _age(worked_tree.tree)
+    worked_tree.changes()
+    (worked_tree.tree / "usr" / "bin").rename(worked_tree.tree / "bin")
+    changes = worked_tree.changes()
+    assert {"deep", "deep/er", "deep/er/other", "bin", "bin/old", "usr"} == set(changes) - {
+        "usr/bin"
+    }
+    assert changes["deep/er/other"].links == changes["bin/old"].links != 0
+    assert changes["deep/er"].mtime == OLD // 10**9
+    assert worked_tree.changes() == {}
 
 
-def test_what_stays_out_of_a_new_folder(work: Work) -> None:
-    (work.tree / "new" / "own").mkdir(parents=True)
-    (work.tree / "new" / "own" / "file").write_text("ours")
-    (work.tree / "new" / "file").write_text("theirs")
-    assert set(work.changes(b"new/own")) == {"new", "new/file"}
+def test_a_folder_in_place_of_a_file(worked_tree: WorkedTree) -> None:
+    """Compare its content, as the layers below have the path."""
+    (worked_tree.tree / "usr" / "bin" / "old").unlink()
+    (worked_tree.tree / "usr" / "bin" / "old").mkdir()
+    (worked_tree.tree / "usr" / "bin" / "old" / "file").write_text("new")
+    assert {"usr/bin/old", "usr/bin/old/file"} < set(worked_tree.changes())
 
 
-def test_a_reserved_name_in_a_new_folder_is_refused(work: Work) -> None:
-    (work.tree / "new").mkdir()
-    (work.tree / "new" / ".wh.name").touch()
+def test_excluded_paths_of_a_new_folder(worked_tree: WorkedTree) -> None:
+    (worked_tree.tree / "new" / "own").mkdir(parents=True)
+    (worked_tree.tree / "new" / "own" / "file").write_text("ours")
+    (worked_tree.tree / "new" / "file").write_text("of a user")
+    assert set(worked_tree.changes(b"new/own")) == {"new", "new/file"}
+
+
+def test_a_reserved_name_in_a_new_folder_is_refused(worked_tree: WorkedTree) -> None:
+    (worked_tree.tree / "new").mkdir()
+    (worked_tree.tree / "new" / ".wh.name").touch()
     with pytest.raises(Exception, match="a removed file to overlay drivers"):
-        work.changes()
+        worked_tree.changes()
 
 
 def test_a_clock_that_was_set_back(tmp_path: Path) -> None:
-    """It is waited for as long as it takes to go on, not until it is as late as the files."""
+    """Wait until the clock goes on, not until it is as late as the files."""
     tree, state = tmp_path / "tree", tmp_path / "state"
     tree.mkdir()
     line = b'["file",7,%d]\n' % (time.time_ns() + 3600 * 10**9)

@@ -36,20 +36,20 @@ nodes = st.builds(
     device=st.tuples(numbers, numbers),
     links=numbers,
     xattrs=st.dictionaries(names, st.binary(max_size=9), max_size=2).map(
-        lambda found: tuple(sorted(found.items()))
+        lambda nodes: tuple(sorted(nodes.items()))
     ),
 )
 
 
 @given(st.lists(nodes, unique_by=lambda node: node.path), st.randoms())
-def test_what_is_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, found: list[ListedPath], random: object
+def test_a_written_listing_is_read(
+    tmp_path_factory: pytest.TempPathFactory, paths: list[ListedPath], random: object
 ) -> None:
     folder = tmp_path_factory.mktemp("listing")
-    listing.write(folder / "one", found)
-    assert listing.read(folder / "one") == sorted(found, key=lambda node: node.path.split(b"/"))
-    random.shuffle(found)  # type: ignore[attr-defined]
-    listing.write(folder / "other", found)
+    listing.write(folder / "one", paths)
+    assert listing.read(folder / "one") == sorted(paths, key=lambda node: node.path.split(b"/"))
+    random.shuffle(paths)  # type: ignore[attr-defined]
+    listing.write(folder / "other", paths)
     assert (folder / "one").read_bytes() == (folder / "other").read_bytes()
 
 
@@ -66,7 +66,7 @@ def test_what_is_written_is_read(
         gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": []}).encode(), mtime=0)[:-9],
     ],
 )
-def test_what_is_no_listing_is_named(tmp_path: Path, data: bytes) -> None:
+def test_other_files_than_listings_are_named(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "listing").write_bytes(data)
     for reader in (listing.read, LowerTree):
         with pytest.raises(BuildError, match="is no listing"):
@@ -79,7 +79,7 @@ def test_a_missing_listing_is_named(tmp_path: Path) -> None:
 
 
 def _tree(folder: Path, *layers: Sequence[tuple[str, str]]) -> LowerTree:
-    """The tree of layers, each a list of path and kind."""
+    """Return the tree of layers, each a list of path and kind."""
     files = []
     for number, layer in enumerate(layers):
         files.append(folder / str(number))
@@ -90,7 +90,7 @@ def _tree(folder: Path, *layers: Sequence[tuple[str, str]]) -> LowerTree:
 
 
 def _below(tree: LowerTree, folder: bytes) -> Iterator[bytes]:
-    """All paths in a folder."""
+    """Return all paths in a folder."""
     for name in tree.names(folder):
         yield (path := folder + b"/" + name if folder else name)
         yield from _below(tree, path)
@@ -112,7 +112,7 @@ BASE = [("", "folder"), ("a", "folder"), ("a/b", "folder"), ("a/b/c", "file"), (
         ([("x", "whiteout"), ("a/x/y", "whiteout")], {"", "a", "a/b", "a/b/c", "d"}),
     ],
 )
-def test_what_a_layer_does_to_the_tree(
+def test_effects_of_a_layer_on_the_tree(
     tmp_path: Path, layer: list[tuple[str, str]], paths: set[str]
 ) -> None:
     tree = _tree(tmp_path, BASE, layer)

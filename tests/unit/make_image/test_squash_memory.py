@@ -1,4 +1,4 @@
-"""What packing a layer holds in memory hardly grows with the files that the layers have."""
+"""Memory for packing a layer: it hardly grows with the files that the layers have."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 sys.exit(code)
 """
 FILES = 20_000
-# Bytes for each file. A node takes 600 and its row 700; a name takes 50, which only the names of
-# one folder may, and these trees have many. The number of a file that has names elsewhere takes
-# 140. The allocator may take 1 MB more or less, which is 50.
+# Bytes for each file. A node takes 600 and its row 700; a name takes 50. Only the names of one
+# folder may be in memory, and these trees have many folders. The number of a file that has names
+# elsewhere takes 140. The allocator may take 1 MB more or less, which is 50.
 PACKED, LINKED, ABOVE = 50, 250, 50
 DEEP = "/".join(["d"] * 2000)
 
@@ -63,10 +63,10 @@ def _growth(few: int, many: int) -> float:
 
 @pytest.fixture
 def folders(tmp_path: Path) -> list[Path]:
-    found = [tmp_path / "few", tmp_path / "many"]
-    for folder in found:
+    targets = [tmp_path / "few", tmp_path / "many"]
+    for folder in targets:
         folder.mkdir()
-    return found
+    return targets
 
 
 @pytest.mark.all
@@ -91,7 +91,7 @@ def test_packing_a_live_tree_and_an_edit_of_it(folders: list[Path]) -> None:
 
 @pytest.mark.all
 def test_packing_files_that_have_other_names_elsewhere(folders: list[Path]) -> None:
-    """Their numbers have to be known until all are seen."""
+    """Keep their numbers until all are seen."""
     peaks = []
     for folder, files in zip(folders, (FILES, 2 * FILES), strict=True):
         tree = _tree(folder / "tree", files)
@@ -103,7 +103,7 @@ def test_packing_files_that_have_other_names_elsewhere(folders: list[Path]) -> N
 
 @pytest.mark.all
 def test_a_path_as_long_as_any(tmp_path: Path) -> None:
-    """Python by itself stops at 1000 calls in each other."""
+    """Go deeper than 1000 calls, where Python by itself stops."""
     live = _live(tmp_path, 0)
     (tmp_path / "tree").mkdir()
     assert run(["mkdir", "-p", DEEP], cwd=tmp_path / "tree").returncode == 0

@@ -19,15 +19,15 @@ MORE = 2 * listing.BLOCK
 
 
 def _packed(folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_linked: bool) -> dict[str, int]:
-    """The numbers of the files with several names in the listing of a tree."""
+    """Return the numbers of the files with several names in the listing of a tree."""
     monkeypatch.chdir(folder)
-    found = tidy(LowerTree(), is_linked=is_linked)
+    summary = tidy(LowerTree(), is_linked=is_linked)
     monkeypatch.undo()
     target = folder.with_name("listing")
-    found.write(target)
+    summary.write(target)
     nodes = listing.read(target)
-    assert found.answer()["entries"] == len(nodes)
-    assert found.answer()["bytes"] == MORE + 3
+    assert summary.answer()["entries"] == len(nodes)
+    assert summary.answer()["bytes"] == MORE + 3
     return {node.path.decode(): node.links for node in nodes if node.links}
 
 
@@ -54,7 +54,7 @@ def test_names_of_one_file_have_one_number(tmp_path: Path, monkeypatch: pytest.M
 def test_names_in_the_tree_that_is_packed_do_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each file has one more there."""
+    """Ignore the one name more that each file has there."""
     tree, live = _tree(tmp_path / "tree"), tmp_path / "live"
     live.mkdir()
     for path in tree.rglob("*"):
@@ -79,7 +79,7 @@ def test_a_path_that_an_overlay_may_have_got_wrong_is_named_as_text(
 def test_folders_and_links_get_the_time_of_the_layer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A link that has it is not touched: it would look changed to the next layer."""
+    """Leave a link that has the time: a change would show in the next layer."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     for name, time in (("old", 5), ("new", 7)):

@@ -1,4 +1,4 @@
-"""What a stack of layers comes to, against a model that holds every path."""
+"""The tree of a stack of layers, against a model that holds every path."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ paths = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map(b"/".join)
 kinds = st.sampled_from(["file", "folder", "folder", "symlink", "whiteout"])
 
 
-def _with_folders(found: Mapping[bytes, str]) -> Layer:
-    """A layer as all are: what a path is in is a folder of it."""
-    layer = {**found, b"": "folder"}
-    for path in found:
+def _with_folders(kinds: Mapping[bytes, str]) -> Layer:
+    """Add the folder of each path to a layer, as all layers have them."""
+    layer = {**kinds, b"": "folder"}
+    for path in kinds:
         above = path
         while above := above.rpartition(b"/")[0]:
             layer[above] = "folder"
@@ -52,9 +52,13 @@ class Model:
     def add(self, layer: Layer) -> None:
         for path, kind in sorted(layer.items()):
             if kind != "folder":
-                hidden = {one for one in self.kinds if one.startswith(path + b"/")}
+                hidden = {
+                    known_path for known_path in self.kinds if known_path.startswith(path + b"/")
+                }
                 self.gone |= hidden
-                self.kinds = {one: self.kinds[one] for one in self.kinds.keys() - hidden}
+                self.kinds = {
+                    known_path: self.kinds[known_path] for known_path in self.kinds.keys() - hidden
+                }
             if kind == "whiteout":
                 self.gone.add(path)
                 self.kinds.pop(path, None)
@@ -77,18 +81,18 @@ def test_the_highest_layer_wins_and_only_folders_are_merged(
             nodes = [ListedPath(path=path, kind=kind) for path, kind in layer.items()]
             listing.write(folder / str(number), nodes)
             model.add(layer)
-        found = LowerTree(*(folder / str(number) for number in range(len(stack))))
+        lower = LowerTree(*(folder / str(number) for number in range(len(stack))))
         asked = sorted({path for layer in stack for path in layer} | {b"a", b"a/b/x", b"\xff\xff"})
         random.shuffle(asked)  # type: ignore[attr-defined]
         for path in asked:
-            node = found.get(path)
+            node = lower.get(path)
             assert (node.kind if node else None) == model.kinds.get(path)
-            assert list(found.names(path)) == model.names(path)
-            assert found.was_removed(path) == (path in model.gone)
+            assert list(lower.names(path)) == model.names(path)
+            assert lower.was_removed(path) == (path in model.gone)
 
 
 def test_a_path_as_long_as_any_is_looked_up(tmp_path: Path) -> None:
-    """At once, where Python by itself stops at 1000 calls in each other."""
+    """Look it up at once, without calls in each other, of which Python allows 1000."""
     names = [b"d"] * 2000
     chain = [ListedPath(path=b"/".join(names[:depth]), kind="folder") for depth in range(2001)]
     listing.write(tmp_path / "layer", chain)
@@ -100,8 +104,8 @@ states = st.dictionaries(few | paths, st.integers(0, 1), max_size=12)
 
 
 def _lines(state: Mapping[bytes, int]) -> Sequence[tuple[bytes, bytes]]:
-    found = sorted(state.items(), key=lambda one: one[0].split(b"/"))
-    texts = ((path, number, os.fsdecode(path)) for path, number in found)
+    result = sorted(state.items(), key=lambda item: item[0].split(b"/"))
+    texts = ((path, number, os.fsdecode(path)) for path, number in result)
     return [(path, f"[{json.dumps(text)},1,{number}]\n".encode()) for path, number, text in texts]
 
 

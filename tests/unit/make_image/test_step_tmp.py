@@ -12,15 +12,15 @@ from sifwright.make_image.run_steps import build_folder
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Path:
+def workdir(tmp_path: Path) -> Path:
     (tmp_path / "work").mkdir()
     return tmp_path / "work"
 
 
-def test_anybody_may_write_there_whatever_the_umask_is(work: Path) -> None:
+def test_anybody_may_write_there_whatever_the_umask_is(workdir: Path) -> None:
     before = os.umask(0o077)
     try:
-        binds = build_folder.make_step_tmp(work)
+        binds = build_folder.make_step_tmp(workdir)
     finally:
         os.umask(before)
     sources, targets = zip(*(bind.split(":") for bind in binds), strict=True)
@@ -29,27 +29,29 @@ def test_anybody_may_write_there_whatever_the_umask_is(work: Path) -> None:
     assert len(set(sources)) == len(sources)
 
 
-def test_in_a_tree_without_them_there_is_nothing_to_bind_to(work: Path, tmp_path: Path) -> None:
-    """The engine would refuse to start."""
+def test_in_a_tree_without_them_there_is_nothing_to_bind_to(workdir: Path, tmp_path: Path) -> None:
+    """Bind nothing there, or the engine would refuse to start."""
     tree = tmp_path / "tree"
     (tree / "var").mkdir(parents=True)
     (tree / "var" / "tmp").symlink_to("../tmp")
-    assert build_folder.make_step_tmp(work, tree) == []
+    assert build_folder.make_step_tmp(workdir, tree) == []
 
 
-def test_links_lead_where_they_lead_in_the_image(work: Path, tmp_path: Path) -> None:
+def test_links_lead_where_they_lead_in_the_image(workdir: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     (tree / "data" / "v" / "tmp").mkdir(parents=True)
     (tree / "var").symlink_to("/data/v")
     (tree / "tmp").symlink_to("tmp")
-    assert [bind.split(":")[1] for bind in build_folder.make_step_tmp(work, tree)] == ["/var/tmp"]
+    assert [bind.split(":")[1] for bind in build_folder.make_step_tmp(workdir, tree)] == [
+        "/var/tmp"
+    ]
     (tree / "tmp").unlink()
     (tree / "tmp").symlink_to("var/../v/./tmp")
-    assert len(build_folder.make_step_tmp(work / "again", tree)) == 2
+    assert len(build_folder.make_step_tmp(workdir / "again", tree)) == 2
 
 
-def test_nothing_of_them_is_left(work: Path) -> None:
-    for bind in build_folder.make_step_tmp(work):
+def test_nothing_of_them_is_left(workdir: Path) -> None:
+    for bind in build_folder.make_step_tmp(workdir):
         Path(bind.split(":")[0], "left").touch()
-    build_folder.clear_step_tmp(work)
-    assert list(work.iterdir()) == []
+    build_folder.clear_step_tmp(workdir)
+    assert list(workdir.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What steps do with what a disk makes of their results and of the image that they start from."""
+"""Steps on a disk that harms their results or the image that they start from."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FIX = "Check the disk, or choose another folder with SIFWRIGHT_CACHE."
 
 
 class Ground:
-    """Stands in for a sandbox: notes which steps ran."""
+    """A stand-in for a sandbox, which notes the steps that ran."""
 
     def __init__(self, folder: Path) -> None:
         self.temporary, self.log = folder / "work", folder / "log"
@@ -53,23 +53,23 @@ class Ground:
         self.ran: list[int] = []
         self.epoch = 0
 
-    def run(self, below: Sequence[CacheEntry], work: Path, **_: object) -> Any:
+    def run(self, below: Sequence[CacheEntry], workdir: Path, **_: object) -> Any:
         self.ran.append(len(below))
-        labels = work / LABELS.lstrip("/")
+        labels = workdir / LABELS.lstrip("/")
         labels.parent.mkdir(parents=True)
         labels.write_text("{}")
-        return SimpleNamespace(changes=work, tree=work, kept={})
+        return SimpleNamespace(changes=workdir, tree=workdir, kept={})
 
     def remove_tree(self) -> None:
-        """There is no tree."""
+        """Do nothing: there is no tree."""
 
 
-def pack(_changes: Path, made: Path, *_: object, **__: object) -> PackedLayer:
-    (made / SQUASHFS).write_text("packed")
-    (made / LISTING).write_text("listing")
+def pack(_changes: Path, folder: Path, *_: object, **__: object) -> PackedLayer:
+    (folder / SQUASHFS).write_text("packed")
+    (folder / LISTING).write_text("listing")
     return PackedLayer(
-        squashfs=made / SQUASHFS,
-        listing=made / LISTING,
+        squashfs=folder / SQUASHFS,
+        listing=folder / LISTING,
         entries=1,
         bytes=1,
         whiteouts=0,
@@ -87,7 +87,7 @@ def base(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def plan(project: Path, base: Path) -> Plan:
-    """The small image, on a SIF."""
+    """Return the plan of the small image, on a SIF."""
     path = project / "defs" / "layers" / "base" / "layer.yaml"
     options, _, _ = path.read_text().partition("bootstrap:")
     path.write_text(f"{options}bootstrap:\n  Bootstrap: localimage\n  From: {base}\n")
@@ -142,13 +142,13 @@ def harm(number: int) -> None:
 
 
 def test_a_step_on_another_result_has_another_key(plan: Plan) -> None:
-    """The layers below have the same ids and other bytes, as after an update of packages."""
+    """Take another key if the layers below have the same ids and other bytes, as after updates."""
     step = plan.steps[1]
     assert step_key(step, {}, "sha256:1") == step_key(step, {}, "sha256:1")
     assert step_key(step, {}, "sha256:1") != step_key(step, {}, "sha256:2")
 
 
-def test_what_is_damaged_once_is_made_again(plan: Plan, ground: Ground) -> None:
+def test_a_result_damaged_once_is_made_again(plan: Plan, ground: Ground) -> None:
     assembled(made_by(plan, ground))
     assert ground.ran == [0, 1, 2]
     harm(1)
@@ -160,26 +160,26 @@ def test_what_is_damaged_once_is_made_again(plan: Plan, ground: Ground) -> None:
 def test_a_build_says_that_a_cached_step_was_dropped(plan: Plan, ground: Ground) -> None:
     assembled(made_by(plan, ground))
     harm(1)
-    said: list[str] = []
+    results: list[str] = []
     context: Any = SimpleNamespace(
         options=SimpleNamespace(cached=True),
-        watcher=SimpleNamespace(progress=SimpleNamespace(note=said.append)),
+        watcher=SimpleNamespace(progress=SimpleNamespace(note=results.append)),
     )
     with apptainer_engine._open_store(context) as store:  # noqa: SLF001
         assert [store.get(key) for key in store.all_keys()].count(None) == 1
-    (line,) = said
+    (line,) = results
     assert "was dropped" in line
 
 
-def test_what_is_damaged_each_time_ends_the_build(
+def test_a_result_damaged_each_time_ends_the_build(
     plan: Plan, ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The disk makes something else of all that the first step makes."""
+    """Use a disk that harms every result of the first step."""
     real = Store.put
 
-    def put(self: Store, key: str, made: Path, facts: Mapping[str, Any]) -> CacheEntry:
+    def put(self: Store, key: str, folder: Path, facts: Mapping[str, Any]) -> CacheEntry:
         assert len(ground.ran) < 10, "it would never end"
-        entry = real(self, key, made, facts)
+        entry = real(self, key, folder, facts)
         harm(0)
         return entry
 
@@ -213,7 +213,7 @@ def test_the_same_while_it_is_put_together(
 def test_a_base_that_the_disk_changed_is_noticed(
     plan: Plan, ground: Ground, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Inode, size and times are what they were, so its digest is remembered."""
+    """Read the file: inode, size and times are unchanged, so its digest is remembered."""
     monkeypatch.setattr(digest_cache, "identity", lambda _status: "as if nothing had touched it")
     making = made_by(plan, ground)
     base.write_bytes(b"gOod")

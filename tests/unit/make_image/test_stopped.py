@@ -1,4 +1,4 @@
-"""What a build says that is stopped: which image stands there then."""
+"""Messages of a build that is stopped, and the image after it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def store(tmp_path: Path, notes: list[str]) -> Store:
 # ---- stored and found -----------------------------------------------------------------------
 
 
-def test_what_is_put_comes_back(store: Store) -> None:
+def test_a_stored_entry_comes_back(store: Store) -> None:
     assert store.get(KEY) is None
     assert store.peek(KEY) is None
     stored = add(store, KEY)
@@ -63,16 +63,16 @@ def test_what_is_put_comes_back(store: Store) -> None:
     assert leftovers(store.root) == []
 
 
-def test_who_was_first_is_stored(store: Store) -> None:
-    theirs = add(store, KEY, seconds=1)
-    assert add(store, KEY, seconds=2).manifest == theirs.manifest
+def test_the_first_of_two_results_is_stored(store: Store) -> None:
+    first = add(store, KEY, seconds=1)
+    assert add(store, KEY, seconds=2).manifest == first.manifest
     assert leftovers(store.root) == []
 
 
 def test_all_of_it_is_on_disk_before_it_has_its_name(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a power cut leaves is an entry or none; and the name is on disk when `put` returns."""
+    """Leave a whole entry or none after a power cut; the name is on disk when `put` returns."""
     events: list[tuple[str, str, int]] = []
     rename, fsync = Path.rename, os.fsync
 
@@ -85,16 +85,16 @@ def test_all_of_it_is_on_disk_before_it_has_its_name(
         events.append(("rename", target.name, 0))
         return rename(path, target)
 
-    with store.folder() as made:
-        fill(made, KEY)
+    with store.folder() as folder:
+        fill(folder, KEY)
         monkeypatch.setattr(os, "fsync", recorded_sync)
         monkeypatch.setattr(Path, "rename", recorded_rename)
-        entry = store.put(KEY, made, FACTS)
+        entry = store.put(KEY, folder, FACTS)
         monkeypatch.undo()
     sizes = {("sync", path.name, path.stat().st_size) for path in entry.folder.iterdir()}
     assert len(sizes) == 3
     assert set(events[:3]) == sizes
-    assert events[3:] == [("sync", made.name, 0), ("rename", KEY, 0), ("sync", "entries", 0)]
+    assert events[3:] == [("sync", folder.name, 0), ("rename", KEY, 0), ("sync", "entries", 0)]
 
 
 def test_a_damaged_entry_is_no_obstacle(store: Store, notes: list[str]) -> None:
@@ -117,14 +117,14 @@ def test_a_failed_step_leaves_nothing(store: Store) -> None:
 
 
 def fail_in(store: Store) -> None:
-    with store.folder() as made:
-        (made / "deep" / "er").mkdir(parents=True)
+    with store.folder() as folder:
+        (folder / "deep" / "er").mkdir(parents=True)
         raise ZeroDivisionError
 
 
 @pytest.mark.parametrize("umask", [0o007, 0o077, 0o022])
 def test_any_umask(tmp_path: Path, umask: int) -> None:
-    """The cache is ours alone, and nobody writes to what is stored."""
+    """Keep the cache private and every entry read-only."""
     process = start(put_with_umask, tmp_path, umask)
     process.join()
     assert process.exitcode == 0
@@ -145,7 +145,7 @@ def mode(path: Path) -> int:
 
 
 def test_the_environment_is_not_in_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R7: neither its values nor its names."""
+    """Store neither its values nor its names (R7)."""
     monkeypatch.setenv("SOME_TOKEN", CANARY)
     add(store, KEY)
     other = key_of("other")
@@ -157,16 +157,16 @@ def test_the_environment_is_not_in_it(store: Store, monkeypatch: pytest.MonkeyPa
     assert b"SOME_TOKEN" not in everything
 
 
-def test_what_no_caller_should_ask(store: Store) -> None:
+def test_wrong_calls(store: Store) -> None:
     for wrong in ("../../x", "", "A" * 64, KEY + "\n"):
         with pytest.raises(ValueError, match="no key"):
             store.get(wrong)
     for make in (Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/etc/passwd")):
-        with store.folder() as made:
-            fill(made, KEY)
-            make(made / "thing")
+        with store.folder() as folder:
+            fill(folder, KEY)
+            make(folder / "thing")
             with pytest.raises(ValueError, match="regular files with plain names only"):
-                store.put(KEY, made, FACTS)
+                store.put(KEY, folder, FACTS)
     assert store.get(KEY) is None
 
 
@@ -223,7 +223,7 @@ def open_closed(root: Path) -> None:
 
 
 def test_too_many_open_files(store: Store) -> None:
-    """R4: the cause is named, and what is there stays."""
+    """Name the cause, and keep all entries (R4)."""
     add(store, KEY)
     process = start(open_too_many, store.root)
     process.join()
@@ -253,7 +253,7 @@ def open_too_many(root: Path) -> None:
 )
 @pytest.mark.parametrize("mode", [0o720, 0o702, 0o1777])
 def test_a_cache_that_others_can_write(store: Store, part: str, mode: int) -> None:
-    """Somebody else could put a result there, with a manifest that fits."""
+    """Refuse it: another user could put a result there, with a manifest that fits."""
     cache_folder.make(store.root)
     (store.root / part).chmod(mode)
     with pytest.raises(MachineError, match=rf"other users can write to .* \(mode {mode:04o}\)"):

@@ -73,17 +73,17 @@ def can_claim(store: Store) -> bool:
 
 @pytest.mark.all
 def test_eight_builds_make_a_step_once(store: Store, log: Path) -> None:
-    """R3."""
+    """Make it once (R3)."""
     builds(store, [KEY] * 8, "start", log)
     assert len(lines(log, "begin")) == 1
     got = lines(log, "got")
     assert len(got) == 8
-    assert {tuple(one) for one in got} == {("got", got[0][1], "True")}
+    assert {tuple(result) for result in got} == {("got", got[0][1], "True")}
 
 
 @pytest.mark.all
 def test_different_steps_are_made_at_the_same_time(store: Store, log: Path) -> None:
-    """Each makes its step until the other three have begun, too."""
+    """Make each step until the other three have begun, too."""
     builds(store, [key_of(number) for number in range(4)], "begin", log)
     assert len(lines(log, "got")) == 4
 
@@ -92,26 +92,26 @@ def test_different_steps_are_made_at_the_same_time(store: Store, log: Path) -> N
 def test_it_is_said_once_for_whom_we_wait(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
+    results: list[str] = []
     pauses = count_pauses(monkeypatch)
     with running(hold, store.root, KEY, tmp_path / "ready") as owner:
         assert wait_for((tmp_path / "ready").exists)
-        waiter = threading.Thread(target=lambda: claimed_by_us(store, said), daemon=True)
+        waiter = threading.Thread(target=lambda: claimed_by_us(store, results), daemon=True)
         waiter.start()
         assert wait_for(lambda: len(pauses) > 2)
-        assert said == [f"process {owner.pid} on {os.uname().nodename}"]
+        assert results == [f"process {owner.pid} on {os.uname().nodename}"]
         owner.kill()
         waiter.join(LIMIT_SECONDS)
-    assert said[1:] == ["ours"]
+    assert results[1:] == ["ours"]
 
 
-def claimed_by_us(store: Store, said: list[str]) -> None:
-    with claims.claim(store, KEY, on_wait=said.append) as ours:
-        said.append("ours" if ours else "theirs")
+def claimed_by_us(store: Store, messages: list[str]) -> None:
+    with claims.claim(store, KEY, on_wait=messages.append) as ours:
+        messages.append("ours" if ours else "of another")
 
 
 def test_a_claim_ends_with_a_failure(store: Store) -> None:
-    """And what fails in it is not the cache's fault."""
+    """Blame the failure inside on no part of the cache."""
     with (
         pytest.raises(FileNotFoundError),
         claims.claim(store, KEY, on_wait=pytest.fail),
@@ -153,7 +153,7 @@ def test_a_claim_is_touched_while_it_is_held(store: Store, monkeypatch: pytest.M
 
 
 def test_a_claim_is_asked_for_every_second(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also after an hour."""
+    """Ask every second after an hour, too."""
     pauses: list[float] = []
 
     def pause(seconds: float) -> None:
@@ -170,7 +170,7 @@ def test_a_claim_is_asked_for_every_second(store: Store, monkeypatch: pytest.Mon
 
 
 def test_a_process_that_nobody_has_waited_for_is_gone(store: Store) -> None:
-    """It keeps its entry in the process table until then; in a container perhaps for ever."""
+    """Take it for gone: its entry may stay in a container's process table for ever."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         started = liveness._started(process.pid)  # noqa: SLF001
         holder = replace(ProcessIdentity.here(), pid=process.pid, started=started or 0)
@@ -193,7 +193,7 @@ def test_a_process_that_came_later_with_the_same_id_is_another(store: Store) -> 
 def test_elsewhere_only_silence_counts(
     store: Store, elsewhere: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process of that id does not run here, which says nothing about where it does."""
+    """Ignore process ids, which are of another machine."""
     holder = replace(ProcessIdentity.here(), pid=2**22 + 1, **elsewhere)
     path = claim_file(store, KEY, holder.encoded())
     assert not can_claim(store)
@@ -206,7 +206,7 @@ def test_elsewhere_only_silence_counts(
 
 
 def test_a_living_neighbour_keeps_its_claim_however_silent(store: Store) -> None:
-    """Stopped, or the machine was asleep."""
+    """Keep the claim of a process that is stopped, or whose machine was asleep."""
     claim_file(store, KEY, ProcessIdentity.here().encoded(), touched=OLD)
     assert not can_claim(store)
 
@@ -226,7 +226,7 @@ def test_the_clock_is_the_file_systems(store: Store, monkeypatch: pytest.MonkeyP
     ids=lambda content: str(content[:8]),
 )
 def test_a_claim_may_hold_anything(store: Store, content: bytes) -> None:
-    """As a power cut may leave it."""
+    """Try the contents that a power cut may leave."""
     path = claim_file(store, KEY, content)
     assert not can_claim(store)
     os.utime(path, (OLD, OLD))
@@ -244,14 +244,14 @@ def test_a_pipe_in_place_of_a_claim_is_nobodys(store: Store) -> None:
 
 
 def test_another_machine_is_waited_for_until_it_is_silent(store: Store) -> None:
-    said: list[str] = []
+    results: list[str] = []
     path = claim_file(store, KEY, replace(ProcessIdentity.here(), boot="other").encoded())
-    waiter = threading.Thread(target=lambda: claimed_by_us(store, said), daemon=True)
+    waiter = threading.Thread(target=lambda: claimed_by_us(store, results), daemon=True)
     waiter.start()
-    assert wait_for(lambda: said)
+    assert wait_for(lambda: results)
     os.utime(path, (OLD, OLD))
     waiter.join(LIMIT_SECONDS)
-    assert said[1:] == ["ours"]
+    assert results[1:] == ["ours"]
 
 
 @pytest.mark.all

@@ -38,12 +38,12 @@ def test_every_flipped_bit_and_every_cut_is_noticed(store: Store) -> None:
     for path in sorted(entry.folder.iterdir()):
         good = path.read_bytes()
         step = max(1, len(good) // 120)
-        for place in range(0, len(good), step):
+        for index in range(0, len(good), step):
             flipped = bytearray(good)
-            flipped[place] ^= 1 << place % 8
-            for bad in (bytes(flipped), good[:place]):
+            flipped[index] ^= 1 << index % 8
+            for bad in (bytes(flipped), good[:index]):
                 spoil(path, bad)
-                assert [one.key for one in store.verify()] == [KEY], (path.name, place)
+                assert [damaged.key for damaged in store.verify()] == [KEY], (path.name, index)
                 tried += 1
         spoil(path, good)
         assert store.verify() == []
@@ -72,7 +72,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 def test_a_damaged_entry_is_dropped(store: Store, notes: list[str], name: str, damage: str) -> None:
     other = add(store, key_of("another"))
     DAMAGES[damage](add(store, KEY).file(name))
-    assert [one.key for one in store.verify()] == [KEY]
+    assert [damaged.key for damaged in store.verify()] == [KEY]
     assert store.get(KEY) is None
     assert len(notes) == 1
     assert KEY[:12] in notes[0]
@@ -104,7 +104,7 @@ def test_a_manifest_may_be_anything(store: Store, notes: list[str], name: str) -
 
 
 @pytest.mark.parametrize(
-    "found",
+    "content",
     [
         None,
         [],
@@ -118,10 +118,10 @@ def test_a_manifest_may_be_anything(store: Store, notes: list[str], name: str) -
         {PACKED: {"bytes": 1}},
     ],
 )
-def test_a_manifest_that_is_whole_and_makes_no_sense(store: Store, found: object) -> None:
-    """As another program might write it, with a digest that is right."""
+def test_a_manifest_that_is_whole_and_makes_no_sense(store: Store, content: object) -> None:
+    """Refuse a manifest with a right digest that another program might write."""
     path = add(store, KEY).file(manifest.NAME)
-    document = {**json.loads(path.read_bytes()), "files": found}
+    document = {**json.loads(path.read_bytes()), "files": content}
     document.pop("sha256")
     spoil(path, manifest._encoded(document))  # noqa: SLF001
     assert store.get(KEY) is None
@@ -137,7 +137,7 @@ def test_an_entry_under_another_key_is_noticed(store: Store) -> None:
 def test_reading_stops_with_a_name_when_it_is_the_machine(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then the entry may be good, and stays."""
+    """Keep the entry, which may be good."""
     add(store, KEY)
 
     def refuse(path: Path) -> str:
@@ -149,11 +149,11 @@ def test_reading_stops_with_a_name_when_it_is_the_machine(
     assert store.peek(KEY) is not None
 
 
-# ---- dropped by one, made anew by another ---------------------------------------------------
+# ---- dropped by one build, made again by another --------------------------------------------
 
 
 def renewed(store: Store) -> None:
-    """Somebody drops the damaged entry and makes a good one."""
+    """Drop the damaged entry and make a good one, as another build does."""
     shutil.rmtree(store.root / "entries" / KEY)
     add(store, KEY, seconds=2)
 
@@ -193,7 +193,7 @@ def test_nor_if_it_comes_in_the_last_moment(
 
 def assert_new_one_is_there(store: Store, notes: list[str]) -> None:
     assert notes == []
-    found = store.get(KEY)
-    assert found is not None
-    assert found.manifest["seconds"] == 2
+    result = store.get(KEY)
+    assert result is not None
+    assert result.manifest["seconds"] == 2
     assert leftovers(store.root) == []

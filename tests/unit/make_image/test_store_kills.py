@@ -40,7 +40,7 @@ def spread(places: list[int], count: int) -> list[int]:
 
 @pytest.fixture(scope="module")
 def moments(tmp_path_factory: pytest.TempPathFactory) -> list[int]:
-    """Lines of the store to be killed at: from the first to the last, and as many while it puts."""
+    """Return lines of the store to be killed at: from first to last, half of them in `put`."""
     folder = tmp_path_factory.mktemp("count")
     start(count_lines, new_store(folder / "steps-1").root, key_of(0), folder / "lines").join()
     lines = (folder / "lines").read_text()
@@ -91,7 +91,7 @@ def store(tmp_path: Path) -> Store:
     return new_store(tmp_path / "steps-1")
 
 
-def test_what_a_killed_build_left_is_reclaimed_at_once(store: Store, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_build_are_reclaimed_at_once(store: Store, tmp_path: Path) -> None:
     with running(hold, store.root, key_of(1), tmp_path / "ready"):
         assert wait_for((tmp_path / "ready").exists)
         held = sorted(leftovers(store.root))
@@ -115,10 +115,10 @@ def test_on_another_machine_it_takes_as_long_as_a_lease(
     assert leftovers(store.root) == []
 
 
-def test_what_was_moved_away_is_reclaimed_when_it_is_old(
+def test_moved_entries_are_reclaimed_when_old(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody knows whose it is: a prune that runs may be about to put it back."""
+    """Leave it while it is young: a prune that runs may be about to put it back."""
     (store.root / "entries" / ".0123456789abcdef").mkdir()
     pruning.remove_stale(store.root)
     assert leftovers(store.root) == [".0123456789abcdef"]

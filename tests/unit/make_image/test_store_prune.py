@@ -38,12 +38,12 @@ SIZE = sum(map(len, contents(KEYS[0]).values()))
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Four entries, the first of them used longest ago."""
-    made = new_store(tmp_path / "steps-1")
+    """Make four entries, the first of them used longest ago."""
+    folder = new_store(tmp_path / "steps-1")
     for age, key in enumerate(reversed(KEYS)):
         used = time.time() - 1000 * age
-        os.utime(add(made, key).file("manifest.json"), (used, used))
-    return made
+        os.utime(add(folder, key).file("manifest.json"), (used, used))
+    return folder
 
 
 def kept(store: Store) -> set[str]:
@@ -67,7 +67,7 @@ def test_getting_is_using_and_looking_is_not(store: Store) -> None:
     store.touch(entry)  # gone, and no matter
 
 
-def test_what_is_touched_is_used(store: Store) -> None:
+def test_a_touch_counts_as_use(store: Store) -> None:
     entry = store.peek(KEYS[1])
     assert entry is not None
     store.touch(entry)
@@ -89,7 +89,7 @@ def test_a_dry_run_changes_nothing(store: Store) -> None:
     assert kept(store) == set(KEYS)
 
 
-def test_what_cannot_be_read_goes(store: Store) -> None:
+def test_unreadable_entries_go(store: Store) -> None:
     path = store.root / "entries" / KEYS[3] / "manifest.json"
     path.unlink()
     (store.root / "entries" / "of the user").touch()
@@ -102,7 +102,7 @@ def test_what_cannot_be_read_goes(store: Store) -> None:
 # ---- in use ---------------------------------------------------------------------------------
 
 
-def test_what_a_build_uses_stays(store: Store) -> None:
+def test_entries_in_use_stay(store: Store) -> None:
     with leases.lease(store, KEYS[:2]), leases.lease(store, KEYS[1:3]):
         pruned = pruning.prune([store], 0)
         assert [entry.key for entry in pruned.in_use] == KEYS[:3]
@@ -112,7 +112,7 @@ def test_what_a_build_uses_stays(store: Store) -> None:
     assert kept(store) == set()
 
 
-def test_what_is_being_made_stays(store: Store) -> None:
+def test_unfinished_entries_stay(store: Store) -> None:
     with claims.try_claim(store.root, KEYS[0]):
         assert [entry.key for entry in pruning.prune([store], 0).in_use] == KEYS[:1]
 
@@ -142,7 +142,7 @@ def test_a_lease_that_cannot_be_read_keeps_everything(store: Store) -> None:
 def test_a_build_waits_for_a_prune_that_has_begun(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It must not find what is gone a moment later."""
+    """Wait, or it would find an entry that is gone a moment later."""
     began, go_on, entered = threading.Event(), threading.Event(), threading.Event()
     move_away = Store.move_away
 
@@ -176,7 +176,7 @@ def test_a_build_waits_for_a_prune_that_has_begun(
 def test_without_room_for_a_claim_it_looks_twice(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a full disk: a lease that comes between the two looks is heeded."""
+    """Heed a lease that comes between the two looks on a full disk."""
     move_away = Store.move_away
     lease = leases.lease(store, KEYS[:1])
 
@@ -235,7 +235,7 @@ def use_often(root: Path, times: int) -> None:
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """R4, on a small file system of its own, in a namespace where anybody may mount one."""
+    """Fill a small file system (R4), in a namespace where anybody may mount one."""
     mount = 'mount -t tmpfs -o size=1m,nr_inodes=200 tmpfs "$1"'
     inside = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
     if run([*inside, mount, "sh", tmp_path]).returncode:

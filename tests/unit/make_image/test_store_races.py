@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def late_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody exchanges the claim right after we looked at it."""
+    """Exchange the claim right after we looked at it."""
     looks = [liveness.HolderFile(content=b"the stale one", touched=0, holder=None)]
     real = liveness.read_holder
     monkeypatch.setattr(liveness, "read_holder", lambda path: looks.pop() if looks else real(path))
@@ -44,7 +44,7 @@ def test_a_new_claim_is_not_taken_for_the_stale_one(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("late_look")
-def test_what_is_put_back_replaces_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_put_back_replaces_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     path = claim_file(store, KEY, b"the second")
     rename = Path.rename
 
@@ -70,7 +70,9 @@ def test_a_lost_claim_is_not_removed_from_who_has_it_now(store: Store) -> None:
 
 
 def test_an_answer_that_was_lost(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server made the link; the client asked again and was told that it exists."""
+    """Accept a link that the server made before it lost its answer: the client's second request
+    fails.
+    """
     link = os.link
 
     def repeated(source: Path, target: Path) -> None:

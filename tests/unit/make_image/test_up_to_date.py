@@ -46,14 +46,14 @@ class Bench:
     def publish(self, request: BuildRequest, _progress: Progress) -> None:
         plan, output = request.plan, request.output
         self.built.append(plan.id)
-        made = output.folder / "made"
+        folder = output.folder / "made"
         for name in output.texts:
-            (made / name).parent.mkdir(parents=True, exist_ok=True)
-            (made / name).write_text(f"{name} of {plan.id}")
-        fingerprint = write_sif(made / "image.sif", plan.id.encode())
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(f"{name} of {plan.id}")
+        fingerprint = write_sif(folder / "image.sif", plan.id.encode())
         record = {**request.expected, "sif_fingerprint": fingerprint}
-        publish_sif(output, plan, made, record)
-        shutil.rmtree(made)
+        publish_sif(output, plan, folder, record)
+        shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_other_options_build_another_image(bench: Bench, words: tuple[str, ...])
 
 
 def test_an_image_that_is_gone_is_built(bench: Bench) -> None:
-    """The reason comes first: the plan has not changed."""
+    """Name this reason first: the plan has not changed."""
     bench.image.unlink()
     assert re.match(r".*; it is built again\nbuilt: ", bench.build().out)
     with bench.image.open("ab") as sif:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
-    """A link to a SIF, and its record."""
+    """Make a link to a SIF, and its record."""
     digest = write_sif(tmp_path / "image-123.sif", bytes(range(256)) * 64)
     record = {"sif": "image-123.sif", "sif_fingerprint": digest, "built": "2026-11-24T10:00:00"}
     (tmp_path / "record.json").write_text(record_text(record))
@@ -66,10 +66,10 @@ def test_a_changed_record_is_seen(image: Path, run_cli: Cli) -> None:
     ],
 )
 def test_records_of_no_use(image: Path, run_cli: Cli, record: str | None, message: str) -> None:
-    place = image.with_name("record.json")
-    place.unlink()
+    path = image.with_name("record.json")
+    path.unlink()
     if record is not None:
-        place.write_text(record)
+        path.write_text(record)
     done = run_cli("verify", str(image))
     assert done.code == UsageError.exit_code
     assert message in done.err

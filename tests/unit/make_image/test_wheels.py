@@ -1,4 +1,4 @@
-"""Which wheel of a lock file is fetched: the one that the image's pip would take."""
+"""The wheel of a lock file that is fetched: the one that the image's pip would take."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PURE = "toy-1.0-py3-none-any.whl"
 
 
 def lock(*names: str, url: str = SERVER, digest: str = DIGEST) -> str:
-    """A lock of one package; JSON's strings and lists are TOML's."""
+    """Write a lock of one package; JSON's strings and lists are TOML's."""
     entries = [
         f'{{ url = {json.dumps(url + name)}, hashes = {{ sha256 = "{digest}" }} }}'
         for name in names
@@ -47,9 +47,9 @@ def taken(text: str, python: str = "3.11", processor: str = "x86_64") -> str:
 )
 def test_the_one_that_fits_best(names: tuple[str, ...], expected: str) -> None:
     for order in (names, names[::-1]):
-        found = wheels.read(lock(*order), "3.11", "x86_64")
-        assert " ".join(wheel.name for wheel in found.wheels) == expected
-        assert found.whole == bool(expected)
+        result = wheels.read(lock(*order), "3.11", "x86_64")
+        assert " ".join(wheel.name for wheel in result.wheels) == expected
+        assert result.whole == bool(expected)
 
 
 def test_another_processor_and_python() -> None:
@@ -58,11 +58,11 @@ def test_another_processor_and_python() -> None:
     assert taken(lock(*names), python="3.12") == OTHER
 
 
-def test_what_it_says_of_one() -> None:
+def test_facts_of_a_wheel() -> None:
     name = "toy-1.0+cpu-py3-none-any.whl"
-    (found,) = wheels.read(lock(name.replace("+", "%2B")), "3.11", "x86_64").wheels
+    (result,) = wheels.read(lock(name.replace("+", "%2B")), "3.11", "x86_64").wheels
     url = SERVER + name.replace("+", "%2B")
-    assert found == wheels.Wheel(package="toy", name=name, url=url, sha256=DIGEST)
+    assert result == wheels.Wheel(package="toy", name=name, url=url, sha256=DIGEST)
 
 
 @pytest.mark.parametrize("name", [f"..%2F..%2F{PURE}", "toy.zip", f"{PURE}%2F..%2Fother"])
@@ -71,8 +71,8 @@ def test_a_name_leads_nowhere_else(name: str) -> None:
         wheels.read(lock(name), "3.11", "x86_64")
 
 
-def test_what_is_not_fetched() -> None:
-    """In a folder of this machine it need not be; without a sha256 it could not be checked."""
+def test_wheels_that_are_not_fetched() -> None:
+    """Skip files in a folder of this machine, and files without a sha256 to check."""
     local = wheels.read(lock(PURE, url="file:///wheels/"), "3.11", "x86_64")
     assert (local.wheels, local.whole) == ((), True)
     unknown = wheels.read(lock(PURE, digest="md5"), "3.11", "x86_64")

@@ -1,4 +1,4 @@
-"""What the check before a build asks pip for."""
+"""Questions to pip of the check before a build."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plan(project: Path) -> Plan:
 def test_an_index_of_wheels_is_asked_where_the_mirrors_file_leads(
     mirrors_file: MirrorsFile, plan: Plan
 ) -> None:
-    """By pip itself, which finds the wheel in a folder that stands for a public index."""
+    """Ask by pip itself, which finds the wheel in a folder that stands for a public index."""
     add_wheel(mirrors_file.write(ALL).parent / "wheels" / "cpu" / "toy")
     rules = "wheels: {https://w.example/whl: ./wheels}\npip: {index-url: 'file:///nowhere'}\n"
     mirrors_file.write(rules)
@@ -50,9 +50,9 @@ def test_an_index_of_wheels_is_asked_where_the_mirrors_file_leads(
         ]
 
     assert problems("1.0") == []
-    (said,) = problems("2.0")
-    assert said.startswith("pip finds no wheel of toy==2.0 for Python 3.11")
-    assert f"and file://{mirrors_file.folder}/wheels/cpu" in said
+    (messages,) = problems("2.0")
+    assert messages.startswith("pip finds no wheel of toy==2.0 for Python 3.11")
+    assert f"and file://{mirrors_file.folder}/wheels/cpu" in messages
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_an_index_of_wheels_is_asked_where_the_mirrors_file_leads(
 def test_the_plain_release_may_be_the_build(
     mirrors_file: MirrorsFile, plan: Plan, build: str, processor: str, expected: object
 ) -> None:
-    """The layer compares it: PyTorch's plain releases are for CUDA, on aarch64 also for CPUs."""
+    """Let the layer compare: PyTorch's plain releases are for CUDA, on aarch64 also for CPUs."""
     add_wheel(mirrors_file.folder / "wheels")
     mirrors_file.write("pip: {index-url: 'file:///nowhere', find-links: ./wheels}\n")
     download = Download(what="toy", pip=f"toy==1.0+{build}")
@@ -94,9 +94,9 @@ def test_a_plain_release_for_another_cuda_is_refused(
     mirrors_file.write("pip: {index-url: 'file:///nowhere', find-links: ./wheels}\n")
     download = Download(what="toy", pip="toy==1.0+cu126")
     step = replace(plan.steps[-1], layer=replace(plan.steps[-1].layer, downloads=(download,)))
-    said = list(network_checks.problems([step], WheelTarget("3.11", processor), {}))
-    assert len(said) == bool(other)
-    for problem in said:
+    problems = list(network_checks.problems([step], WheelTarget("3.11", processor), {}))
+    assert len(problems) == bool(other)
+    for problem in problems:
         assert problem.what.startswith("pip finds no wheel of toy==1.0+cu126 for Python 3.11")
         assert f"| toy 1.0 is there, as the build for {other}" in problem.what
         assert f"{step.layer.name}.variant={other}" in problem.fix
@@ -109,23 +109,26 @@ def test_a_plain_release_for_another_cuda_is_refused(
 def test_a_plain_torch_without_cuda_is_for_cpus(
     mirrors_file: MirrorsFile, plan: Plan, name: str, wanted: str, *, refused: bool
 ) -> None:
-    """On aarch64; torchvision and the like do not say what they are for."""
+    """Accept it on aarch64; torchvision and the like do not name their platform."""
     wheels = mirrors_file.folder / "wheels"
     wheels.mkdir()
     (wheels / f"{name}-1.0-py3-none-any.whl").write_bytes(make_wheel(name))
     mirrors_file.write("pip: {index-url: 'file:///nowhere', find-links: ./wheels}\n")
     download = Download(what=name, pip=f"{name}==1.0+{wanted}")
     step = replace(plan.steps[-1], layer=replace(plan.steps[-1].layer, downloads=(download,)))
-    said = [str(one) for one in network_checks.problems([step], WheelTarget("3.11", "aarch64"), {})]
-    assert len(said) == refused
-    assert all("torch 1.0 is there, as the build for cpu" in one for one in said)
+    results = [
+        str(problem)
+        for problem in network_checks.problems([step], WheelTarget("3.11", "aarch64"), {})
+    ]
+    assert len(results) == refused
+    assert all("torch 1.0 is there, as the build for cpu" in problem for problem in results)
 
 
 @pytest.mark.all
 def test_an_index_that_gives_no_page_is_told_from_one_without_the_wheel(
     mirrors_file: MirrorsFile, plan: Plan
 ) -> None:
-    """pip's words are the same."""
+    """Tell them apart, although pip's words are the same."""
     download = Download(what="toy", pip="toy==1.0")
     step = plan.steps[-1]
     step = replace(step, layer=replace(step.layer, downloads=(download,)))
@@ -133,11 +136,11 @@ def test_an_index_that_gives_no_page_is_told_from_one_without_the_wheel(
 
     def problem(index: str) -> str:
         mirrors_file.write(f"pip: {{index-url: '{index}', trusted-host: 127.0.0.1}}\n")
-        (found,) = network_checks.problems(
+        (problems,) = network_checks.problems(
             wanted.steps, WheelTarget("3.11", os.uname().machine), {}
         )
-        assert found.what.startswith("pip finds no wheel of toy==1.0")
-        return found.what.partition("No matching distribution found for toy==1.0")[2]
+        assert problems.what.startswith("pip finds no wheel of toy==1.0")
+        return problems.what.partition("No matching distribution found for toy==1.0")[2]
 
     with serve(lambda handler: send(handler, 401)) as url:
         assert f"    | {url}/simple/toy/: Unauthorized" in problem(f"{url}/simple")
@@ -151,7 +154,7 @@ def test_an_index_that_gives_no_page_is_told_from_one_without_the_wheel(
 def test_a_download_with_an_empty_option_is_not_needed(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever it stands in the requirement."""
+    """Skip it wherever the option is in the requirement."""
     asked: list[str] = []
 
     def ask(requirements: list[str], _index: str, _python: str) -> str:

@@ -1,4 +1,4 @@
-"""What an inspected image means for a plan: options that follow it, and reasons to refuse it."""
+"""An inspected image in a plan: options that follow it, and reasons to refuse it."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def _plan(real: Catalog, facts: ImageFacts, *settings: str, site: str = "derecho
     assert base
     cells, origin = adapt_base.table_row(facts), adapt_base.origin(facts, base.name)
     size = adapt_base.unpacked_mb(facts.bytes)
-    made = base_request.add_table_row(real, base, cells, origin, size)
-    return resolve(made, site, "base-image", words)
+    result = base_request.add_table_row(real, base, cells, origin, size)
+    return resolve(result, site, "base-image", words)
 
 
 def _options(plan: Plan) -> dict[str, str]:
@@ -64,9 +64,9 @@ def _layers(plan: Plan) -> list[str]:
 
 def test_options_and_facts_follow_the_image(real: Catalog) -> None:
     plan = _plan(real, FACTS)
-    found = {"python": "3.12", "torch": "2.8.0", "cuda": "12.6", "rocm": ""}
-    assert _options(plan).items() >= {**found, "program": "/opt/conda/bin/python"}.items()
-    assert plan.facts.items() >= {**found, "cxx": "17"}.items()
+    result = {"python": "3.12", "torch": "2.8.0", "cuda": "12.6", "rocm": ""}
+    assert _options(plan).items() >= {**result, "program": "/opt/conda/bin/python"}.items()
+    assert plan.facts.items() >= {**result, "cxx": "17"}.items()
     assert plan.steps[0].options["torch"].origin == f"inspected {NAME}@{DIGEST}"
     assert "pytorch-wheel" not in _layers(plan)
     assert plan.steps[0].layer.disk_mb == 3001
@@ -98,19 +98,19 @@ def test_a_release_that_no_table_has_is_taken_as_it_is(real: Catalog) -> None:
     assert not plan.facts["cxx"]
 
 
-def test_what_leads_nccl_astray_is_taken_out(real: Catalog) -> None:
+def test_files_that_mislead_nccl_are_taken_out(real: Catalog) -> None:
     plugins = (
         Plugin(path="/opt/amazon/lib/libnccl-net.so", set_by="NCCL_NET_PLUGIN=aws-ofi"),
         Plugin(path="/opt/hpcx/lib/libnccl-net.so", set_by="LD_LIBRARY_PATH=/opt/hpcx/lib"),
     )
     facts = replace(FACTS, plugins=plugins, environment={"PIP_CONSTRAINT": "/etc/x"})
     options = _options(_plan(real, facts))
-    assert options["plugins"] == " ".join(one.path for one in plugins)
+    assert options["plugins"] == " ".join(plugin.path for plugin in plugins)
     assert options["unset"] == "NCCL_NET_PLUGIN PIP_CONSTRAINT"
 
 
 @pytest.mark.parametrize("stated", ["torch=2.7.0", "python=3.11", "cuda=12.4", "rocm=6.4"])
-def test_what_a_user_states_must_be_so(real: Catalog, stated: str) -> None:
+def test_stated_facts_must_be_true(real: Catalog, stated: str) -> None:
     with pytest.raises(PlanError, match=rf"base-image.{stated} \(--set\): the image has"):
         _plan(real, FACTS, f"base-image.{stated}")
     same = _plan(real, FACTS, "base-image.torch=2.8.0", "base-image.python=3.12")
@@ -141,9 +141,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_with_the_reason(real: Catalog, name: str) -> None:
     change, site, reason = REFUSED[name]
-    (found,) = adapt_base.problems(replace(FACTS, **change), real.sites[site], "here")
-    assert reason in found.what
-    assert (found.where, bool(found.fix)) == ("here", True)
+    (problems,) = adapt_base.problems(replace(FACTS, **change), real.sites[site], "here")
+    assert reason in problems.what
+    assert (problems.where, bool(problems.fix)) == ("here", True)
 
 
 def test_nothing_is_refused_that_suits(real: Catalog) -> None:

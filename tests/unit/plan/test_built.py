@@ -1,4 +1,4 @@
-"""What layers say of being built is what the tests build; see tests/buildrecord.py."""
+"""Headers of layers about builds, which the tests' builds prove; see tests/buildrecord.py."""
 
 from __future__ import annotations
 
@@ -29,9 +29,14 @@ def marks(file: Path) -> Iterator[Claim]:
     """Yield the claim of every mark `builds` of a file."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.builds":
-            said = {one.arg: ast.literal_eval(one.value) for one in node.keywords}
-            rest = (said["by"], said.get("vendor", "cpu"), said["depth"], said.get("variant", ""))
-            yield from ((str(ast.literal_eval(one)), *rest) for one in node.args)
+            results = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords}
+            rest = (
+                results["by"],
+                results.get("vendor", "cpu"),
+                results["depth"],
+                results.get("variant", ""),
+            )
+            yield from ((str(ast.literal_eval(keyword)), *rest) for keyword in node.args)
 
 
 @pytest.fixture(scope="module")
@@ -40,15 +45,17 @@ def built() -> set[Claim]:
 
 
 def test_layers_say_what_the_tests_build(real: Catalog, built: set[Claim]) -> None:
-    said = {
-        (name, one.by, one.vendor, one.depth, one.variant)
+    results = {
+        (name, build.by, build.vendor, build.depth, build.variant)
         for name, layer in real.layers.items()
-        for one in layer.built or ()
+        for build in layer.built or ()
     }
-    every = {one[:4] for one in built if not one[4]}
-    named = {one for one in built if one[4]}
-    assert named <= said
-    assert {one[:4] for one in said - named} == every, "marks `builds`, and `built` in headers"
+    every = {build[:4] for build in built if not build[4]}
+    named = {build for build in built if build[4]}
+    assert named <= results
+    assert {build[:4] for build in results - named} == every, (
+        "marks `builds`, and `built` in headers"
+    )
 
 
 def test_every_layer_says_it(real: Catalog) -> None:
@@ -80,9 +87,9 @@ def test_a_plan_and_its_module_name_layers_that_no_test_builds(
     words = ["easyconfig", "lumi", "pytorch-full", "--date", "20261122"]
     assert run_cli("--project", CHECKOUT, *words, "--output", tmp_path).code == 0
     (config,) = tmp_path.rglob("*.eb")
-    said = " ".join(config.read_text().split())
-    assert f"No test of sifwright builds these of them: {never}." in said
-    assert f"as another variant only: {elsewhere}." in said
+    message = " ".join(config.read_text().split())
+    assert f"No test of sifwright builds these of them: {never}." in message
+    assert f"as another variant only: {elsewhere}." in message
     assert "by a test" not in run_cli("--project", CHECKOUT, "plan", "local", "pytorch").out
 
 
@@ -96,4 +103,4 @@ def test_pages_name_the_layers_that_no_test_builds(real: Catalog, page: str) -> 
 
 
 def test_no_summary_claims_a_proof(real: Catalog) -> None:
-    assert not [name for name, one in real.layers.items() if re.search("prove", one.summary)]
+    assert not [name for name, layer in real.layers.items() if re.search("prove", layer.summary)]

@@ -1,4 +1,4 @@
-"""Which libfabric and plugin images have at the sites, and which pairs are refused and why."""
+"""Versions of libfabric and plugin at the sites, and refused pairs with reasons."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def refused(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str
 
 @pytest.mark.parametrize("site", PAIRS)
 def test_a_site_gets_a_plugin_without_a_known_hang(real: Catalog, site: str) -> None:
-    """The pair that is known to run is there on request."""
+    """Offer the pair that is known to run on request."""
     toolkit = CUDA if real.sites[site].vendor == "nvidia" else ROCM
-    found = plan(real, site, (*toolkit, "aws-ofi-nccl"), TRIXIE)
+    resolved = plan(real, site, (*toolkit, "aws-ofi-nccl"), TRIXIE)
     libfabric, plugin, where = PAIRS[site]
-    assert (found.facts["libfabric"], found.facts["plugin"]) == (libfabric, "1.20.0")
-    assert found.facts["provider"] == "cxi"
+    assert (resolved.facts["libfabric"], resolved.facts["plugin"]) == (libfabric, "1.20.0")
+    assert resolved.facts["provider"] == "cxi"
     asked = f"aws-ofi-nccl.version={plugin}"
     proven = plan(real, site, (*toolkit, "aws-ofi-nccl"), TRIXIE, asked)
     assert proven.steps[-1].options["proven"].text == f"{libfabric} ({where})"
@@ -65,8 +65,8 @@ def test_the_sources_of_slingshot_are_those_of_cxi_only(real: Catalog) -> None:
 
 
 def test_an_unproven_pair_is_taken_and_says_so(real: Catalog) -> None:
-    found = plan(real, "derecho", (*CUDA, "aws-ofi-nccl"), TRIXIE, "aws-ofi-nccl.version=1.21.1")
-    assert found.steps[-1].options["proven"].text == "none"
+    resolved = plan(real, "derecho", (*CUDA, "aws-ofi-nccl"), TRIXIE, "aws-ofi-nccl.version=1.21.1")
+    assert resolved.steps[-1].options["proven"].text == "none"
 
 
 REFUSED = {
@@ -140,10 +140,10 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_is_refused_with_the_reason(real: Catalog, case: str) -> None:
-    site, layers, settings, said = REFUSED[case]
-    found = refused(real, site, layers, TRIXIE, *settings)
-    assert re.search(said, found), found
+def test_impossible_pairs_are_refused_with_the_reason(real: Catalog, case: str) -> None:
+    site, layers, settings, expected = REFUSED[case]
+    message = refused(real, site, layers, TRIXIE, *settings)
+    assert re.search(expected, message), message
 
 
 def test_every_pinned_version_is_in_the_tables(real: Catalog) -> None:
@@ -154,7 +154,7 @@ def test_every_pinned_version_is_in_the_tables(real: Catalog) -> None:
 
 @pytest.mark.parametrize("gpu", ["nvidia", "amd"])
 def test_a_releases_own_plugin_goes_with_it(real: Catalog, gpu: str) -> None:
-    """The plugin that a libfabric chooses by default takes this libfabric and these GPUs."""
+    """Choose by default the plugin that takes this libfabric and these GPUs."""
     rows = {name: row[gpu][0] for name, row in real.versions["libfabric"].items() if gpu in row}
     assert "2.3.1" in rows
     for version, plugin in rows.items():

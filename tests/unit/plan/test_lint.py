@@ -26,8 +26,8 @@ EVERY = [(site, image) for site in REAL.sites for image in REAL.images]
 
 
 def _lint(project: Path, *settings: str) -> list[Finding]:
-    found = load.load_catalog(project / "defs", project)
-    return list(lint_site(found, project / "defs", ("here", ""), settings).findings)
+    catalog = load.load_catalog(project / "defs", project)
+    return list(lint_site(catalog, project / "defs", ("here", ""), settings).findings)
 
 
 def _of(rule: str, findings: list[Finding]) -> list[Finding]:
@@ -47,10 +47,10 @@ def test_every_rule_has_a_case() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_a_broken_site_is_found(name: str, project: Path) -> None:
     rule = name.partition(" ")[0]
-    found = _of(rule, _spoil(project, CASES[name], good=False))
-    assert len(found) == CASES[name].hits
-    assert {finding.severity for finding in found} == {RULES[rule].severity}
-    assert all(CASES[name].where in finding.where for finding in found)
+    findings = _of(rule, _spoil(project, CASES[name], good=False))
+    assert len(findings) == CASES[name].hits
+    assert {finding.severity for finding in findings} == {RULES[rule].severity}
+    assert all(CASES[name].where in finding.where for finding in findings)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -71,7 +71,7 @@ def test_every_rule_says_why_and_who_says_so(name: str) -> None:
 
 @pytest.mark.parametrize(("site", "image"), EVERY, ids=lambda name: name)
 def test_no_site_of_ours_has_an_error_for_an_image_it_can_have(site: str, image: str) -> None:
-    """Nor a warning that nothing explains; why images are refused, the goldens of plans show."""
+    """Allow no unexplained warning either; the goldens of plans show refusals."""
     findings = lint_site(REAL, CHECKOUT / "defs", (site, image), []).findings
     rules = {finding.rule for finding in findings if finding.severity != "note"}
     assert rules <= {"plan"}
@@ -82,13 +82,13 @@ def test_a_reason_in_the_file_makes_a_note_of_a_warning(project: Path) -> None:
         change(project / "defs")
     before = _of("mpich-gpu", _lint(project))
     old = 'MPICH_GPU_SUPPORT_ENABLED: "1"'
-    found = [(x.severity, x.answer) for x in before]
+    results = [(x.severity, x.answer) for x in before]
     for more in ("", ", despite: [kdreg2]", ", despite: [kdreg2, mpich-gpu]"):
         new = f'MPICH_GPU_SUPPORT_ENABLED: {{value: "1", why: tried here{more}}}'
         exchange(SITE, old, new)(project / "defs")
-        found += [(x.severity, x.answer) for x in _of("mpich-gpu", _lint(project))]
+        results += [(x.severity, x.answer) for x in _of("mpich-gpu", _lint(project))]
         old = new
-    assert found == [("warning", "")] * 3 + [("note", "tried here")]
+    assert results == [("warning", "")] * 3 + [("note", "tried here")]
 
 
 def test_a_reason_of_the_hosts_mpi_does_too(project: Path) -> None:
@@ -97,8 +97,8 @@ def test_a_reason_of_the_hosts_mpi_does_too(project: Path) -> None:
     old = '{"MPICH_GPU_SUPPORT_ENABLED": "1"}'
     given = '{value: "1", why: tried here, despite: [mpich-gpu]}'
     exchange(SITE, old, f"{{MPICH_GPU_SUPPORT_ENABLED: {given}}}")(project / "defs")
-    found = _of("mpich-gpu", _lint(project))
-    assert [(x.severity, x.answer) for x in found] == [("note", "tried here")]
+    findings = _of("mpich-gpu", _lint(project))
+    assert [(x.severity, x.answer) for x in findings] == [("note", "tried here")]
 
 
 def test_no_reason_answers_an_error(project: Path) -> None:
@@ -109,29 +109,29 @@ def test_no_reason_answers_an_error(project: Path) -> None:
     assert [x.severity for x in _of("memhooks", _lint(project))] == ["error"]
 
 
-def test_what_is_left_unset_on_purpose_is_a_note(project: Path) -> None:
+def test_a_variable_unset_on_purpose_is_a_note(project: Path) -> None:
     for change in SITES["socket-interface"].bad:
         change(project / "defs")
     append(SITE, "  not-set: {NCCL_SOCKET_IFNAME: there is one network only}\n")(project / "defs")
     assert [x.severity for x in _of("socket-interface", _lint(project))] == ["warning"]
     new = "{why: there is one network only, despite: [socket-interface]}"
     exchange(SITE, "there is one network only", new)(project / "defs")
-    found = _of("socket-interface", _lint(project))
+    findings = _of("socket-interface", _lint(project))
     lines = (project / "defs" / SITE).read_text().splitlines()
-    assert [(x.severity, x.answer) for x in found] == [("note", "there is one network only")]
-    assert "NCCL_SOCKET_IFNAME" in lines[int(found[0].where.rpartition(":")[2]) - 1]
+    assert [(x.severity, x.answer) for x in findings] == [("note", "there is one network only")]
+    assert "NCCL_SOCKET_IFNAME" in lines[int(findings[0].where.rpartition(":")[2]) - 1]
 
 
-def test_what_a_file_says_about_itself_is_said(project: Path) -> None:
+def test_remarks_of_a_file_are_reported(project: Path) -> None:
     append(SITE, "limits: [No GPUs.]\nunverified: [The weather.]\n")(project / "defs")
-    found = [(x.rule, x.severity, x.what) for x in _lint(project)]
-    assert found == [("limits", "note", "No GPUs."), ("unverified", "note", "The weather.")]
+    results = [(x.rule, x.severity, x.what) for x in _lint(project)]
+    assert results == [("limits", "note", "No GPUs."), ("unverified", "note", "The weather.")]
 
 
 def test_why_there_is_no_plan_is_a_finding(project: Path) -> None:
-    found = _lint(project, "tool.version=3.0.0")
-    assert [(x.rule, x.severity) for x in found] == [("plan", "error")]
-    assert "tool.version=3.0.0 (--set)" in found[0].where
+    findings = _lint(project, "tool.version=3.0.0")
+    assert [(x.rule, x.severity) for x in findings] == [("plan", "error")]
+    assert "tool.version=3.0.0 (--set)" in findings[0].where
 
 
 MISTAKES = {
@@ -150,14 +150,14 @@ REFUSALS = {
 
 @pytest.mark.parametrize("words", REFUSALS, ids=" ".join)
 def test_exit_status(project: Path, run_cli: Cli, words: tuple[str, ...]) -> None:
-    """The class of the site's file, unless it is the image's alone."""
+    """Return the class of the site's file, unless it is the image's alone."""
     for name in [word for word in words if word in MISTAKES]:
         MISTAKES[name](project / "defs")
     options = [word for word in words if word not in MISTAKES]
     result = run_cli("--project", project, "lint", "here", *options)
     code, rules = REFUSALS[words]
-    said = f"sifwright: site 'here' does not pass lint: {rules}" if rules else ""
-    assert (result.code, result.err.partition("\n")[0]) == (code, said)
+    message = f"sifwright: site 'here' does not pass lint: {rules}" if rules else ""
+    assert (result.code, result.err.partition("\n")[0]) == (code, message)
     assert result.out.splitlines()[-1].startswith("site 'here', image 'small': ")
 
 
@@ -183,7 +183,7 @@ def test_json_is_the_same(project: Path, run_cli: Cli) -> None:
 
 
 def test_a_site_can_answer_every_warning() -> None:
-    """The schema of sites has their names, so that a wrong one is found without lint."""
+    """Name all of them in the schema of sites, so that a wrong one is found without lint."""
     schema = json.loads(read_schema("site"))
     names = schema["$defs"]["rules"]["items"]["enum"]
     assert names == [rule.name for rule in _ALL if rule.severity == "warning"]

@@ -47,12 +47,12 @@ def test_the_rocm_of_older_images(
 
 
 @pytest.mark.parametrize(
-    ("python", "found"), [("3.8", ("1.5.2", "2.14.0")), ("3.9", ("1.8.2", "2.21.0"))]
+    ("python", "expected"), [("3.8", ("1.5.2", "2.14.0")), ("3.9", ("1.8.2", "2.21.0"))]
 )
-def test_what_an_old_python_still_gets(real: Catalog, python: str, found: tuple[str, str]) -> None:
-    """The newest of torchmetrics and tensorboard that its index offers to it."""
+def test_packages_of_an_old_python(real: Catalog, python: str, expected: tuple[str, str]) -> None:
+    """Take the newest torchmetrics and tensorboard that its index offers to it."""
     row = real.versions["python"][python]
-    assert (*row["torchmetrics"], *row["tensorboard"]) == found
+    assert (*row["torchmetrics"], *row["tensorboard"]) == expected
 
 
 # ---- what follows a version ---------------------------------------------------------------------
@@ -87,7 +87,7 @@ def test_what_an_old_python_still_gets(real: Catalog, python: str, found: tuple[
         ),
     ],
 )
-def test_what_follows_the_version_of_torch(
+def test_options_that_follow_the_version_of_torch(
     real: Catalog,
     site: str,
     settings: Sequence[str],
@@ -120,7 +120,7 @@ def test_the_nccl_of_a_wheel_follows_its_cuda(
     ("version", "vision", "patch"),
     [("2.7.1", "0.22.1", "2.0"), ("2.12.1", "0.27.1", "2.0"), ("2.13.0", "0.28.0", "none")],
 )
-def test_what_follows_the_version_of_the_source(
+def test_options_that_follow_the_version_of_the_source(
     real: Catalog, version: str, vision: str, patch: str
 ) -> None:
     plan = resolve(real, "derecho", "pytorch-source", [f"pytorch-source.version={version}"])
@@ -137,8 +137,8 @@ def test_what_follows_the_version_of_the_source(
     assert carried == ({"patches/2.0/cuda-aware-mpich.patch"} if patch == "2.0" else set())
 
 
-def test_what_is_there_already_is_left_alone(real: Catalog) -> None:
-    """An image from a registry has its own torchvision: none is put over it."""
+def test_existing_packages_are_left_alone(real: Catalog) -> None:
+    """Leave the torchvision of an image from a registry."""
     load = with_image(real, "base-image", "torch-extras", "run-scripts")
     plan = resolve(load, "frontier", "mine", [])
     extras = _values(plan, "torch-extras")
@@ -208,8 +208,8 @@ def test_every_wheel_for_cuda_has_an_nccl(real: Catalog) -> None:
 
 def test_every_python_of_a_base_is_described(real: Catalog) -> None:
     tables = ("debian", "cuda-images", "rocm-images", "base-images")
-    found = {cells["python"][0] for name in tables for cells in real.versions[name].values()}
-    assert found <= set(real.versions["python"])
+    results = {cells["python"][0] for name in tables for cells in real.versions[name].values()}
+    assert results <= set(real.versions["python"])
 
 
 def test_every_torch_can_be_built_from_source(real: Catalog) -> None:
@@ -239,7 +239,7 @@ UNBUILT = {"rocm5.4.2", "rocm5.6"}
 
 
 def test_every_build_has_a_site_and_a_base(real: Catalog) -> None:
-    """No row is dead: each version and build of torch goes together with some base we have."""
+    """Find some base for each version and build of torch, so that no row is dead."""
     for version, row in TORCH.items():
         for variant in set(row["wheels"]) - UNBUILT:
             site, bases = BASES[real.versions["wheels"][variant]["vendor"][0]]
@@ -258,7 +258,7 @@ def _goes(real: Catalog, site: str, settings: list[str]) -> bool:
 
 @pytest.mark.parametrize("rocm", REAL.versions["rocm-images"])
 def test_rccl_tests_take_the_rccl_of_every_rocm(real: Catalog, rocm: str) -> None:
-    """Layer rccl knows some releases only, and each ROCm has an RCCL."""
+    """Take each ROCm's own RCCL, as layer rccl knows some releases only."""
     mine = with_image(real, "base-rocm", "build-tools", "rccl-tests")
     plan = resolve(mine, "frontier", "mine", [f"base-rocm.rocm={rocm}"])
     assert [step.layer.name for step in plan.steps] == ["base-rocm", "build-tools", "rccl-tests"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _refusal(catalog: Catalog, site: str, image: str, *settings: str) -> str:
-    """Every word of the refusal, the advice included."""
+    """Return every word of the refusal, the advice included."""
     with pytest.raises(PlanError) as caught:
         resolve(catalog, site, image, settings)
     return "\n".join(f"{x.where}: {x.what}\n{x.fix}" for x in caught.value.problems)

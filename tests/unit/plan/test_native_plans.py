@@ -31,7 +31,7 @@ def test_layers(real: Catalog, site: str, image: str) -> None:
 
 
 def test_derecho_compiles_with_the_modules_of_its_document(real: Catalog) -> None:
-    """They follow those of jobs, and the variables follow the modules that set others."""
+    """Load them after the jobs' modules, and set variables after the modules that set others."""
     plan = resolve(real, "derecho", "pytorch-source", (), prefix="/sw/app")
     number = [step.layer.name for step in plan.steps].index("pytorch-source")
     script = host_script.step_script(plan, number, Path("/build"))
@@ -43,7 +43,7 @@ def test_derecho_compiles_with_the_modules_of_its_document(real: Catalog) -> Non
         assert f"export {line}\n" in rest
 
 
-def test_what_is_left_out_says_why(real: Catalog) -> None:
+def test_left_out_layers_have_a_reason(real: Catalog) -> None:
     plan = resolve(real, "derecho", "pytorch", (), prefix="/sw/app")
     reasons = {item.layer: item.reason for item in plan.left_out}
     assert reasons["aws-ofi-nccl"] == IMAGES_ONLY

@@ -14,7 +14,7 @@ URL = "https://download.pytorch.org/whl"
 
 @pytest.mark.parametrize("prefix", ["", "/sw/app"])
 def test_plan(real: Catalog, prefix: str) -> None:
-    """In an image and on the host; torchvision and torchaudio have other days."""
+    """Plan an image and a host; torchvision and torchaudio have other days."""
     settings = NIGHTLY if prefix else (*NIGHTLY, "base-rocm.rocm=7.14.0")
     plan = resolve(real, "frontier", "pytorch", settings, prefix=prefix)
     steps = {step.layer.name: step for step in plan.steps}

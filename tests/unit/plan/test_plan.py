@@ -74,16 +74,16 @@ DECIDES: Mapping[str, Change] = {
 }
 
 
-@pytest.mark.parametrize("what", DECIDES)
-def test_id_changes_from_that_step_on(project: Path, what: str) -> None:
+@pytest.mark.parametrize("text", DECIDES)
+def test_id_changes_from_that_step_on(project: Path, text: str) -> None:
     before = _ids(project)
-    DECIDES[what](project / "defs")
+    DECIDES[text](project / "defs")
     after = _ids(project)
     assert [a == b for a, b in zip(after, before, strict=True)] == [True, False, False]
 
 
 def test_every_decision_has_its_own_id(project: Path, tmp_path: Path) -> None:
-    """No two of the changes are taken for the same."""
+    """Take no two of the changes for the same."""
     seen = {_ids(project)[1]}
     for number, change in enumerate(DECIDES.values()):
         copy = _copy(tmp_path / str(number))
@@ -128,10 +128,10 @@ DOES_NOT_DECIDE: Mapping[str, Change] = {
 }
 
 
-@pytest.mark.parametrize("what", DOES_NOT_DECIDE)
-def test_id_stays(project: Path, what: str) -> None:
+@pytest.mark.parametrize("text", DOES_NOT_DECIDE)
+def test_id_stays(project: Path, text: str) -> None:
     before = _ids(project)
-    DOES_NOT_DECIDE[what](project / "defs")
+    DOES_NOT_DECIDE[text](project / "defs")
     assert _ids(project) == before
 
 
@@ -177,7 +177,7 @@ def test_messages_are_the_same_in_every_process(
 
 
 def test_no_fact_no_rule(project: Path) -> None:
-    """A base that does not say its Python is not held against the layers above it."""
+    """Accept the layers above a base whose Python is unknown."""
     replace(BASE, "facts:\n  python: {table: releases, row: option.suite, column: python}\n", "")(
         project / "defs"
     )

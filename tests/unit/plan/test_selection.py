@@ -1,4 +1,4 @@
-"""Which layers an image gets at a site, and what their options follow."""
+"""Layers that an image gets at a site, and the facts that their options follow."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_fact_that_does_not_fit_names_who_gave_it(project: Path, run_cli: Cli)
 
 
 def test_it_follows_what_is_set(project: Path) -> None:
-    """--set of one option re-resolves those that depend on it, and can replace each of them."""
+    """Resolve dependent options again after --set, which can replace each of them."""
     table = replace(VERSIONS, '"1.1.0": {', '"1.1.0": {friend: "9.1", ')
     other = replace(VERSIONS, '"0.9.0": {', '"0.9.0": {friend: "8.7", ')
     default = _default("{table: tools, row: option.version, column: friend}")
@@ -257,8 +257,8 @@ def test_a_step_carries_the_patches_of_its_version_only(project: Path) -> None:
     files = {"1.1.0/a.patch": "a", "1.1.0/b.patch": "b", "1.0.0/a.patch": "c"}
     changes = [write(f"layers/tool/patches/{name}", text) for name, text in files.items()]
     plan = _plan(project, append(TOOL, "patches: version\n"), *changes)
-    found = [file.path for file in _tool(plan).files if file.path.startswith("patches/")]
-    assert found == ["patches/1.1.0/a.patch", "patches/1.1.0/b.patch"]
+    results = [file.path for file in _tool(plan).files if file.path.startswith("patches/")]
+    assert results == ["patches/1.1.0/a.patch", "patches/1.1.0/b.patch"]
 
 
 def test_a_layer_may_share_the_test_of_another(project: Path) -> None:

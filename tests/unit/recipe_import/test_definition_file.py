@@ -1,4 +1,4 @@
-"""What becomes of the constructs of a definition file: arguments, sections, the base's ENV."""
+"""Constructs of a definition file after the import: arguments, sections, the base's ENV."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ BASE = "Bootstrap: docker\nStage: only\nFrom: tiny:{{ TAG }}\n%arguments\n TAG=1
 
 def read(folder: Path, text: str, **given: str) -> ImportedImage:
     (folder / "case.def").write_text(text)
-    said = Start(environment={"DIR": "/opt/a", "PATH": "/bin"})
-    return imported(folder / "case.def", "case", "", lambda _: said, Wanted(arguments=given))
+    message = Start(environment={"DIR": "/opt/a", "PATH": "/bin"})
+    return imported(folder / "case.def", "case", "", lambda _: message, Wanted(arguments=given))
 
 
 def test_arguments_are_filled_in_as_apptainer_does(tmp_path: Path) -> None:
-    """One level deep, not behind '#' but behind '#!', and not without a value."""
+    """Fill in one level, not behind '#' but behind '#!', and only with a value."""
     text = f"{BASE}%post\n echo {{{{ B }}}} # {{{{ B }}}} {{{{ NONE }}}}\n #!{{{{B}}}}\n"
     writing = read(tmp_path, text, B="3")
     assert writing.draft.bootstrap == {"Bootstrap": "docker", "From": "tiny:1-3"}
@@ -88,6 +88,6 @@ def test_all_values_of_a_recipe_have_one_limit(tmp_path: Path, text: str) -> Non
 
 @pytest.mark.timeout(600)
 def test_a_recipe_as_long_as_it_may_be_takes_seconds(tmp_path: Path) -> None:
-    """Anything that takes the square of the length would take hours."""
+    """Take linear time: the square of the length would take hours."""
     text = f"{BASE}%post\n {'{{ B }}' * 60_000}\n # {'{{ B }}' * 60_000}\n"
     assert read(tmp_path, text).draft.bootstrap["From"] == "tiny:1-2"

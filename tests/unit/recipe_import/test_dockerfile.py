@@ -1,4 +1,4 @@
-"""What becomes of the constructs of a Dockerfile: stages, here-documents, mounts, arguments."""
+"""Constructs of a Dockerfile after the import: stages, here-documents, mounts, arguments."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def scripts(writing: ImportedImage) -> dict[str, str]:
 
 
 def test_a_stage_that_starts_from_another_goes_on_with_it(tmp_path: Path) -> None:
-    """ENTRYPOINT removes the CMD of the stage before, as it does that of a base image."""
+    """Remove the CMD of the stage before by ENTRYPOINT, as of a base image."""
     writing = read(tmp_path, STAGES)
     assert writing.draft.bootstrap["From"] == "tiny:1"
     assert code(writing) == [
@@ -102,7 +102,7 @@ def test_the_stage_and_the_arguments_that_are_asked_for(tmp_path: Path) -> None:
     ],
 )
 def test_scripts_of_run(tmp_path: Path, text: str, run: str, script: str) -> None:
-    """One here-document alone is the script; others are for the shell, as `[ … ]` is."""
+    """Take one here-document alone for the script; leave others to the shell, as `[ … ]`."""
     writing = read(tmp_path, f"FROM tiny:1\n{text}")
     assert code(writing) == [run]
     assert [*scripts(writing).values()] == [script]
@@ -117,7 +117,7 @@ def test_here_documents_of_copy(tmp_path: Path) -> None:
 
 
 def test_labels_and_the_last_cmd(tmp_path: Path) -> None:
-    """The first description is the image's."""
+    """Take the first description for the image's."""
     text = 'CMD ["a"]\nLABEL a="b c" \\\n d=e\nCMD ["echo a b", "c"]\nLABEL x.description="f g"\n'
     draft = read(tmp_path, f"FROM tiny:1\n{text}LABEL description=h\n").draft
     assert draft.start is not None
@@ -214,7 +214,7 @@ def test_a_path_and_a_folder_that_grow_line_by_line(tmp_path: Path) -> None:
     ids=["runs", "notes", "words", "blank-lines"],
 )
 def test_a_recipe_as_long_as_it_may_be_takes_seconds(tmp_path: Path, text: str) -> None:
-    """Anything that takes the square of the length would take hours."""
+    """Take linear time: the square of the length would take hours."""
     assert read(tmp_path, f"FROM tiny:1\n{text}").draft.bootstrap["From"] == "tiny:1"
 
 

@@ -34,7 +34,7 @@ def _plan(real: Catalog, text: str, site: str = "local", constraints: str = "") 
 
 def test_one_more_layer_on_the_same_others(real: Catalog) -> None:
     base, plan = resolve(real, "local", "pytorch", []), _plan(real, "einops==0.8.1\n")
-    assert [one.id for one in plan.steps[:-1]] == [one.id for one in base.steps]
+    assert [step.id for step in plan.steps[:-1]] == [step.id for step in base.steps]
     assert plan.steps[-1].layer.name == "python-packages"
     assert plan.image.description == "pytorch with einops"
 
@@ -48,12 +48,12 @@ def test_it_starts_what_the_image_below_starts(real: Catalog) -> None:
 
 
 def test_a_line_changes_the_last_step_only(real: Catalog) -> None:
-    one, same, other = (
+    first, same, other = (
         _plan(real, text) for text in ("a==1\nb\n", "# why\na == 1\n\nb\n", "a==2\nb\n")
     )
-    assert one.id == same.id
-    assert one.id != other.id
-    assert one.steps[-2].id == other.steps[-2].id
+    assert first.id == same.id
+    assert first.id != other.id
+    assert first.steps[-2].id == other.steps[-2].id
 
 
 def test_the_definition_file_carries_it(real: Catalog) -> None:
@@ -62,11 +62,14 @@ def test_the_definition_file_carries_it(real: Catalog) -> None:
     assert "\nnumpy<3\n" in text
 
 
-def test_what_is_looked_for_and_fetched_ahead(real: Catalog) -> None:
+def test_packages_looked_for_and_fetched_ahead(real: Catalog) -> None:
     sha256 = "0" * 64
     text = f"--no-binary=C_c\na==1\ntorch\nb[x]>2; python_version > '3'\nc-c\nd @ https://x.example/d.whl#sha256={sha256}\n"
     layer = _plan(real, text).steps[-1].layer
-    assert [one.pip for one in layer.downloads] == ["a==1", 'b[x]>2; python_version > "3"']
+    assert [download.pip for download in layer.downloads] == [
+        "a==1",
+        'b[x]>2; python_version > "3"',
+    ]
 
 
 @pytest.mark.parametrize("text", ["torch", "torch==2.13.0", "torch>=2", "torch==2.13.0+cpu"])
@@ -88,14 +91,16 @@ def test_another_torch_is_refused(
     file = tmp_path / "r.txt"
     file.write_text(f"a\n{text}\n")
     output = tmp_path / "build"
-    said = run_cli("extend", site, "--requirements", file, "--output", output)
-    assert said.code == 4
-    assert said.err.startswith(f"sifwright: {file}:2: {text} would replace the image's {version},")
+    message = run_cli("extend", site, "--requirements", file, "--output", output)
+    assert message.code == 4
+    assert message.err.startswith(
+        f"sifwright: {file}:2: {text} would replace the image's {version},"
+    )
     assert not output.exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("local", "nosuch"), 2, "there is no image 'nosuch'"),
         (("nosuch",), 2, "there is no site 'nosuch'"),
@@ -105,13 +110,13 @@ def test_another_torch_is_refused(
     ],
 )
 def test_refused(
-    run_cli: Cli, tmp_path: Path, words: tuple[str, ...], code: int, said: str
+    run_cli: Cli, tmp_path: Path, words: tuple[str, ...], code: int, message: str
 ) -> None:
     file, output = tmp_path / "r.txt", tmp_path / "build"
     file.write_text("einops\n")
-    found = run_cli("extend", *words, "--requirements", file, "--output", output)
-    assert (found.code, found.out) == (code, "")
-    assert said in found.err
+    result = run_cli("extend", *words, "--requirements", file, "--output", output)
+    assert (result.code, result.out) == (code, "")
+    assert message in result.err
     assert not output.exists()
 
 
@@ -135,9 +140,9 @@ def test_other_commands_know_it(
         ("lint", "local", "mine"),
         ("jobscript", "--site", "local", "--nodes", "1", "--image", "mine", "--", "x.py"),
     ):
-        found = run_cli(*project, *words)
-        assert found.code == 0, words
-        assert found.err.startswith("note: no image is at") or not found.err, words
+        result = run_cli(*project, *words)
+        assert result.code == 0, words
+        assert result.err.startswith("note: no image is at") or not result.err, words
     assert run_cli(*project, "diff", "local", "local/mine").code == 1
     assert run_cli(*project, "plan", "lumi", "mine").code == 2
     assert run_cli(*project, "plan", "local", "mine", "--output", "elsewhere").code == 0
@@ -146,8 +151,8 @@ def test_other_commands_know_it(
 def test_it_is_no_image_of_another_folder_or_site(run_cli: Cli, tmp_path: Path) -> None:
     _known(tmp_path / "out")
     assert run_cli("plan", "local", "mine", "--output", tmp_path / "out").code == 0
-    found = run_cli("plan", "local", "mine", "--output", tmp_path)
-    assert (found.code, "there is no image 'mine'" in found.err) == (2, True)
+    result = run_cli("plan", "local", "mine", "--output", tmp_path)
+    assert (result.code, "there is no image 'mine'" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize("changed", [{"image": 1}, {"held": 1}, {"requirements": None}])
@@ -155,14 +160,14 @@ def test_a_file_of_it_that_is_spoilt(
     run_cli: Cli, tmp_path: Path, changed: dict[str, object]
 ) -> None:
     folder = _known(tmp_path, **changed)
-    found = run_cli("plan", "local", "mine", "--output", tmp_path)
-    assert found.code == 2
-    assert found.err.startswith(f"sifwright: {folder}/{FILE}: not a file of 'sifwright extend'")
+    result = run_cli("plan", "local", "mine", "--output", tmp_path)
+    assert result.code == 2
+    assert result.err.startswith(f"sifwright: {folder}/{FILE}: not a file of 'sifwright extend'")
 
 
 def test_extended_twice(run_cli: Cli, tmp_path: Path) -> None:
     _known(tmp_path)
     (tmp_path / "r.txt").write_text("rich\n")
     words = ("--requirements", tmp_path / "r.txt", "--output", tmp_path)
-    found = run_cli("extend", "local", "mine", *words)
-    assert (found.code, "has packages on top already" in found.err) == (2, True)
+    result = run_cli("extend", "local", "mine", *words)
+    assert (result.code, "has packages on top already" in result.err) == (2, True)

@@ -90,22 +90,22 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     make_toy(folder, folder / "none.sif")
     (folder / "secret").write_text("secret")
-    place = folder / "recipe"
-    (place / "folder").mkdir(parents=True)
-    (place / "folder" / "a\nRUN x").write_text("")
-    (place / "good").write_text("good")
-    (place / "outside").symlink_to("../secret")
-    (place / "etc").symlink_to("/etc")
-    (place / "ignored").mkdir()
-    (place / "ignored" / "file").write_text("")
-    (place / ".dockerignore").write_text("ignored\n")
-    (place / "round").mkdir()
-    (place / "round" / "again").symlink_to(".")
-    os.mkfifo(place / "fifo")
-    (place / "cut.tar.gz").write_bytes(gzip.compress(tar(NOISE))[:-2000])
-    (place / "bomb.tar.xz").write_bytes(lzma.compress(tar(bytes(64 << 20))))
-    (place / "a.tar.zst").write_bytes(b"\x28\xb5\x2f\xfd")
-    with (place / "large").open("wb") as file:
+    path = folder / "recipe"
+    (path / "folder").mkdir(parents=True)
+    (path / "folder" / "a\nRUN x").write_text("")
+    (path / "good").write_text("good")
+    (path / "outside").symlink_to("../secret")
+    (path / "etc").symlink_to("/etc")
+    (path / "ignored").mkdir()
+    (path / "ignored" / "file").write_text("")
+    (path / ".dockerignore").write_text("ignored\n")
+    (path / "round").mkdir()
+    (path / "round" / "again").symlink_to(".")
+    os.mkfifo(path / "fifo")
+    (path / "cut.tar.gz").write_bytes(gzip.compress(tar(NOISE))[:-2000])
+    (path / "bomb.tar.xz").write_bytes(lzma.compress(tar(bytes(64 << 20))))
+    (path / "a.tar.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    with (path / "large").open("wb") as file:
         file.truncate((4 << 20) + 1)
     return folder
 
@@ -115,7 +115,7 @@ def written(project: Path) -> list[str]:
 
 
 def refused(project: Path, recipe: Path | str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What is said; nothing is written."""
+    """Return the message; nothing is written."""
     before = written(project)
     status = main(["--project", str(project), "import", str(recipe), "--name", "case", "--offline"])
     printed = capsys.readouterr()
@@ -126,14 +126,14 @@ def refused(project: Path, recipe: Path | str, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_refused(project: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    data, said = RECIPES[name]
+    data, expected = RECIPES[name]
     recipe = project / "recipe" / "Dockerfile"
     recipe.write_bytes(data)
-    assert f"sifwright: {recipe}{said}" in refused(project, recipe, capsys)
+    assert f"sifwright: {recipe}{expected}" in refused(project, recipe, capsys)
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (Path.mkdir, "not a regular file"),
         (os.mkfifo, "not a regular file"),
@@ -146,11 +146,11 @@ def test_no_file(
     project: Path,
     tmp_path: Path,
     make: Callable[[Path], None],
-    said: str,
+    message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     make(tmp_path / "x")
-    assert f"sifwright: {tmp_path / 'x'}: {said}" in refused(project, tmp_path / "x", capsys)
+    assert f"sifwright: {tmp_path / 'x'}: {message}" in refused(project, tmp_path / "x", capsys)
 
 
 @pytest.mark.parametrize("name", ["../../x", "a/b", "a\nb", "-x", "A", "a--b", "x" * 9 + "\0"])
@@ -163,7 +163,7 @@ def test_names(project: Path, name: str, capsys: pytest.CaptureFixture[str]) -> 
     assert written(project) == before
 
 
-def test_what_is_there_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_files_stay(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = project / "recipe" / "Dockerfile"
     recipe.write_text(f"{BASE}RUN true\n")
     taken = project / "defs" / "layers" / "case-1"
@@ -172,7 +172,7 @@ def test_what_is_there_stays(project: Path, capsys: pytest.CaptureFixture[str]) 
     taken.rmdir()
 
 
-def test_what_cannot_be_written_leaves_nothing(
+def test_a_failed_write_leaves_nothing(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recipe = project / "recipe" / "Dockerfile"
@@ -190,8 +190,8 @@ def test_what_cannot_be_written_leaves_nothing(
     assert written(project) == before
 
 
-def test_what_others_have_written_is_not_read(project: Path) -> None:
-    """An import among a hundred images is as fast as the first one."""
+def test_files_of_other_imports_are_not_read(project: Path) -> None:
+    """Import among a hundred images as fast as the first one."""
     recipe = project / "recipe" / "Dockerfile"
     recipe.write_text(f"{BASE}RUN true\n")
     broken = project / "defs" / "layers" / "broken"
@@ -215,7 +215,7 @@ def test_dry_run_writes_nothing(project: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_labels_and_scripts_of_any_kind_load(project: Path) -> None:
-    """What looks like a section, a build argument or YAML is data."""
+    """Take text that resembles a section, a build argument or YAML for data."""
     recipe = project / "recipe" / "Dockerfile"
     recipe.write_text(
         'FROM debian:12\nLABEL description="{{ x }} %post: [a" n="a: b"\n'

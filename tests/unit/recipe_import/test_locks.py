@@ -39,9 +39,9 @@ def _default_index(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def toml(value: object) -> str:
-    """JSON's strings and lists are TOML's."""
+    """Write strings and lists as JSON, which are TOML's as well."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {toml(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key} = {toml(entry)}" for key, entry in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(toml, value)) + "]"
     return json.dumps(value)
@@ -59,8 +59,8 @@ def pylock(*packages: dict[str, Any], **others: object) -> str:
     head = {"lock-version": "1.0", "created-by": "test", **others}
     lines = [f"{key} = {toml(value)}" for key, value in head.items()]
     lines += [] if packages else ["packages = []"]
-    for one in packages:
-        lines += ["[[packages]]", *(f"{key} = {toml(value)}" for key, value in one.items())]
+    for item in packages:
+        lines += ["[[packages]]", *(f"{key} = {toml(value)}" for key, value in item.items())]
     return "\n".join([*lines, ""])
 
 
@@ -83,7 +83,7 @@ class Locks:
         return self.read(text, name).text.splitlines()
 
     def refusal(self, text: str, name: str = "pylock.toml") -> list[str]:
-        """The first line of each problem, without the file."""
+        """Return the first line of each problem, without the file."""
         with pytest.raises(UsageError) as caught:
             self.read(text, name)
         problems = caught.value.problems
@@ -182,8 +182,8 @@ def test_no_file_that_can_be_installed(locks: Locks, entry: dict[str, Any], mess
     ],
 )
 def test_no_lock_of_this_image(locks: Locks, text: str, message: str) -> None:
-    (found,) = locks.refusal(text)
-    assert found.startswith(message)
+    (refusal_text,) = locks.refusal(text)
+    assert refusal_text.startswith(message)
 
 
 def test_files_that_are_none(locks: Locks) -> None:
@@ -204,8 +204,8 @@ def test_the_images_torch_stays(locks: Locks, version: str) -> None:
 
 def test_another_torch_is_refused(locks: Locks) -> None:
     torch = package("torch", version="2.12.0", wheels=[wheel("torch-2.12.0-py3-none-any.whl")])
-    found = locks.refusal(pylock(torch))
-    assert found == ["it has torch ==2.12.0, and the image has torch 2.13.0+cpu"]
+    message = locks.refusal(pylock(torch))
+    assert message == ["it has torch ==2.12.0, and the image has torch 2.13.0+cpu"]
 
 
 def uv_package(name: str, source: dict[str, str], **others: Any) -> dict[str, Any]:
@@ -214,8 +214,8 @@ def uv_package(name: str, source: dict[str, str], **others: Any) -> dict[str, An
 
 def uv_lock(*packages: dict[str, Any]) -> str:
     lines = ["version = 1", 'requires-python = ">=3.8"']
-    for one in packages:
-        lines += ["[[package]]", *(f"{key} = {toml(value)}" for key, value in one.items())]
+    for item in packages:
+        lines += ["[[package]]", *(f"{key} = {toml(value)}" for key, value in item.items())]
     return "\n".join([*lines, ""])
 
 
@@ -224,7 +224,7 @@ TOY = {"url": f"{FILES}/{PURE}", "hash": f"sha256:{ZEROS}", "size": 1}
 
 
 def test_uv_lock(locks: Locks) -> None:
-    """What the project needs, without its groups, and without the project."""
+    """Take the project's needs, without its groups, and without the project."""
     unused = uv_package(
         "unused",
         {"registry": INDEX},
@@ -246,9 +246,9 @@ def test_uv_lock(locks: Locks) -> None:
 )
 def test_uv_lock_of_what_no_index_has(locks: Locks, source: dict[str, str], message: str) -> None:
     extra = {"wheels": "none"} if "registry" in source else {}
-    (found,) = locks.refusal(uv_lock(ROOT, uv_package("toy", source, **extra)), "uv.lock")
-    assert found.startswith(message)
-    assert str(locks.folder.parent) not in found
+    (refusal_text,) = locks.refusal(uv_lock(ROOT, uv_package("toy", source, **extra)), "uv.lock")
+    assert refusal_text.startswith(message)
+    assert str(locks.folder.parent) not in refusal_text
 
 
 @pytest.mark.parametrize(
@@ -260,8 +260,8 @@ def test_uv_lock_of_what_no_index_has(locks: Locks, source: dict[str, str], mess
     ],
 )
 def test_no_uv_lock(locks: Locks, text: str, message: str) -> None:
-    (found,) = locks.refusal(text, "uv.lock")
-    assert found.startswith(message)
+    (refusal_text,) = locks.refusal(text, "uv.lock")
+    assert refusal_text.startswith(message)
 
 
 CHANNEL = "https://conda.example/forge/linux-64"
@@ -276,8 +276,8 @@ def pypi(**others: Any) -> dict[str, Any]:
 
 
 def pixi(entries: Iterable[dict[str, Any]], platform: str = "linux-64", **others: Any) -> str:
-    listed = [{**one, "depends": [*one.get("depends", ())]} for one in entries]
-    keys = [{kind: one[kind] for kind in ("pypi", "conda") if kind in one} for one in listed]
+    listed = [{**entry, "depends": [*entry.get("depends", ())]} for entry in entries]
+    keys = [{kind: entry[kind] for kind in ("pypi", "conda") if kind in entry} for entry in listed]
     environments = {"default": {"packages": {platform: keys}}}
     data = {"version": 6, "environments": environments, "packages": listed}
     return yaml.dump(data | others)
@@ -289,7 +289,7 @@ PYTHON = (conda("python", "3.11.9", "openssl >=3", "__glibc"), conda("openssl", 
 
 @pytest.mark.parametrize("version", [6, 7])
 def test_pixi_lock(locks: Locks, version: int) -> None:
-    """The image's own Python does for that of conda, and for what that one needs."""
+    """Use the image's own Python in place of conda's, and of its dependencies."""
     text = pixi([*PYTHON, pypi(), pypi(pypi="./", name="mine")], version=version)
     assert locks.lines(text, "pixi.lock") == [f"toy==1.0 --hash=sha256:{ZEROS}"]
     assert locks.notes[0] == "pixi.lock: the image's own Python 3.11 does for that of conda"
@@ -336,8 +336,8 @@ def test_pixi_lock_with_a_platform_of_its_own_name(locks: Locks) -> None:
     ],
 )
 def test_no_pixi_lock_of_this_image(locks: Locks, text: str, message: str) -> None:
-    (found,) = locks.refusal(text, "pixi.lock")
-    assert found.startswith(message)
+    (refusal_text,) = locks.refusal(text, "pixi.lock")
+    assert refusal_text.startswith(message)
 
 
 def environment(*pip: str, conda_names: tuple[str, ...] = ("python=3.11", "pip")) -> str:
@@ -364,13 +364,13 @@ def test_environment_file(locks: Locks) -> None:
     ],
 )
 def test_environment_file_that_locks_nothing(locks: Locks, text: str, message: str) -> None:
-    (found,) = locks.refusal(text, "environment.yml")
-    assert found.startswith(message)
+    (refusal_text,) = locks.refusal(text, "environment.yml")
+    assert refusal_text.startswith(message)
 
 
 @pytest.fixture
 def with_conda(locks: Locks) -> Locks:
-    """The same image on conda's Python."""
+    """Return the same image on conda's Python."""
     image = locks.catalog.images["pytorch"]
     others = [slot for slot in image.layers if not {"python-venv", "build-tools"} & {*slot.choices}]
     new = [ImageSlot(choices=(name,)) for name in ("build-tools", "conda")]
@@ -398,7 +398,7 @@ def _locked(plan: Plan) -> list[str]:
 
 
 def test_the_layer_knows_what_is_locked(locks: Locks) -> None:
-    """And so does the image that is read back from its folder."""
+    """Know it also in the image that is read back from its folder."""
     entries = [
         package(wheels=[wheel()]),
         {"name": "b", "version": "2", "archive": wheel("b-2-py3-none-any.whl")},
@@ -411,7 +411,7 @@ def test_conda_makes_the_environment_of_pixi_lock(with_conda: Locks) -> None:
     plan = _plan(with_conda, with_conda.read(pixi([*PYTHON, conda("gdal"), pypi()]), "pixi.lock"))
     (step,) = (step for step in plan.steps if step.layer.name == "conda")
     addresses = [word.partition("#")[0] for word in step.options["explicit"].text.split()]
-    assert addresses == [one["conda"] for one in (*PYTHON, conda("gdal"))]
+    assert addresses == [item["conda"] for item in (*PYTHON, conda("gdal"))]
     assert step.options["python"].text == "3.11"
     names = ["conda gdal-1.0-h0_0", "conda openssl-3.0-h0_0", "conda python-3.11.9-h0_0"]
     assert _locked(plan) == [*names, "toy==1.0"]
@@ -453,5 +453,5 @@ def test_conda_makes_the_environment_of_exact_entries(with_conda: Locks) -> None
     ],
 )
 def test_conda_cannot_make_it(with_conda: Locks, text: str, name: str, message: str) -> None:
-    (found,) = with_conda.refusal(text, name)
-    assert found.startswith(message)
+    (refusal_text,) = with_conda.refusal(text, name)
+    assert refusal_text.startswith(message)

@@ -25,10 +25,10 @@ DEF = "Bootstrap: docker\nFrom: debian:12\n"
 SHELL = "#!/bin/sh\n"
 
 
-def read(place: Path, text: str, name: str = "Dockerfile", **said: Any) -> ImportedImage:
-    """A recipe that starts from an image that says this of itself."""
-    (place / name).write_text(text if name != "Dockerfile" else f"FROM tiny:1\n{text}")
-    return imported(place / name, "case", look=lambda _: Start(**said))
+def read(context: Path, text: str, name: str = "Dockerfile", **base_facts: Any) -> ImportedImage:
+    """Read a recipe that starts from an image with this configuration."""
+    (context / name).write_text(text if name != "Dockerfile" else f"FROM tiny:1\n{text}")
+    return imported(context / name, "case", look=lambda _: Start(**base_facts))
 
 
 def script(writing: ImportedImage) -> str:
@@ -68,7 +68,7 @@ def test_a_shell_is_what_starts_anyway(tmp_path: Path, cmd: tuple[str, ...]) -> 
 
 
 def test_a_definition_file_without_a_runscript(tmp_path: Path) -> None:
-    """Apptainer keeps that of the image below, but does not go into its folder."""
+    """Keep the runscript of the image below, as Apptainer does, but not its folder."""
     writing = read(tmp_path, f"{DEF}%post\n true\n", "a.def", cmd=("a", "b"), folder="/w")
     assert script(writing) == f'{SHELL}[ "$#" -gt 0 ] || set -- a b\nexec "$@"\n'
 
@@ -79,19 +79,19 @@ def test_a_script_is_written_as_its_lines(tmp_path: Path) -> None:
     assert "  script: |\n    #!/bin/sh\n    if true; then\n            date\n        fi\n" in text
 
 
-def test_what_is_below_is_not_known(tmp_path: Path) -> None:
+def test_unknown_images_below(tmp_path: Path) -> None:
     def silent(_: str) -> Start:
         raise SourceError.of("HTTP 401")
 
     (tmp_path / "a.def").write_text(f"{DEF}%post\n true\n")
     local = tmp_path / "b.def"
     local.write_text("Bootstrap: localimage\nFrom: /x.sif\n%post\n true\n")
-    found = [
+    folder = [
         imported(tmp_path / "a.def", "case"),
         imported(tmp_path / "a.def", "case", look=silent),
         imported(local, "case", look=lambda _: pytest.fail("a file is no name")),
     ]
-    for writing in found:
+    for writing in folder:
         assert writing.draft.start is None
         assert any("there is no %runscript: it starts bash" in note for note in writing.notes)
     local.write_text(f"{local.read_text()}%runscript\n date\n")
@@ -105,7 +105,7 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('ENTRYPOINT ["a b", "c"]\nCMD ["d", "e\\n%f"]\n', "'a b' c d 'e %f'"),
         ("CMD date\n", "/bin/sh -c date"),
@@ -114,25 +114,28 @@ def project(tmp_path: Path) -> Path:
     ],
 )
 def test_an_import_says_what_the_image_starts(
-    project: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]
+    project: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project / "Dockerfile").write_text(f"FROM debian:12\n{text}")
     words = ["import", str(project / "Dockerfile"), "--name", "case", "--offline", "--dry-run"]
     assert main(["--project", str(project), *words]) == 0
-    assert f"\nstarts: {said}\n" in capsys.readouterr().out
+    assert f"\nstarts: {message}\n" in capsys.readouterr().out
 
 
 @pytest.fixture
 def definition(project: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """What a recipe becomes: imported, and rendered by the command that users have."""
+    """Import a recipe, and render it by the command that users have."""
 
     def make(name: str, text: str, *options: str) -> str:
         (project / name).write_text(text)
-        place = ["--project", str(project)]
-        words = [*place, "import", str(project / name), "--name", "case", "--offline"]
+        project_options = ["--project", str(project)]
+        words = [*project_options, "import", str(project / name), "--name", "case", "--offline"]
         assert main(words) == 0
         capsys.readouterr()
-        assert main([*place, "render", "local", "case", *(options or ["--single-file"])]) == 0
+        assert (
+            main([*project_options, "render", "local", "case", *(options or ["--single-file"])])
+            == 0
+        )
         return capsys.readouterr().out
 
     return make
@@ -149,8 +152,8 @@ def test_a_docker_image_has_its_own_words(project: Path, definition: Callable[..
     text = f"FROM debian@sha256:{'0' * 64}\n{text}"
     target = project / "docker"
     definition("Dockerfile", text, "--format", "dockerfile", "--output", str(target))
-    said = (target / "Dockerfile").read_text()
-    assert '\nWORKDIR /app\nENTRYPOINT ["a", "b c"]\nCMD ["%d", "\\n"]\n' in said
+    message = (target / "Dockerfile").read_text()
+    assert '\nWORKDIR /app\nENTRYPOINT ["a", "b c"]\nCMD ["%d", "\\n"]\n' in message
 
 
 def test_help_tells_what_the_image_has(definition: Callable[..., str]) -> None:
@@ -162,7 +165,7 @@ def test_help_tells_what_the_image_has(definition: Callable[..., str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("configuration", "reason"),
     [
         ({"start": {"script": "#!/bin/sh\n", "cmd": []}}, "exactly one of these is needed"),
         ({"start": {"entrypoint": ["a"]}}, "'cmd' is missing, needed by 'entrypoint'"),
@@ -172,10 +175,10 @@ def test_help_tells_what_the_image_has(definition: Callable[..., str]) -> None:
         ({"help": ["{{ x }}"]}, "which Apptainer replaces"),
     ],
 )
-def test_what_no_image_can_start(
-    project: Path, said: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
+def test_programs_that_no_image_can_start(
+    project: Path, configuration: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    document = {"description": "odd", "layers": [{"layer": "base-local"}], **said}
+    document = {"description": "odd", "layers": [{"layer": "base-local"}], **configuration}
     (project / "defs" / "images" / "odd.yaml").write_text(json.dumps(document))
     assert main(["--project", str(project), "plan", "local", "odd"]) == CatalogError.exit_code
     assert reason in capsys.readouterr().err

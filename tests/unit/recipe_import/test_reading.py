@@ -1,4 +1,4 @@
-"""What becomes of single instructions: their layers, the headers of these, and their words."""
+"""Single instructions after the import: their layers, the headers of these, and their words."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ BASE = "FROM debian:12\n"
 DEF = "Bootstrap: docker\nFrom: debian:12\n"
 
 
-def read(place: Path, text: str, name: str = "Dockerfile") -> ImportedImage:
-    (place / name).write_text(text)
-    return imported(place / name, "case")
+def read(folder: Path, text: str, name: str = "Dockerfile") -> ImportedImage:
+    (folder / name).write_text(text)
+    return imported(folder / name, "case")
 
 
 def code(writing: ImportedImage) -> str:
@@ -30,21 +30,21 @@ def code(writing: ImportedImage) -> str:
 
 
 def runs(writing: ImportedImage) -> list[list[int]]:
-    """The lines of the RUNs of each layer."""
+    """Return the lines of the RUNs of each layer."""
     return [[piece.line for piece in pieces if piece.is_run] for pieces in writing.groups]
 
 
 def headers(writing: ImportedImage) -> list[dict[str, dict[str, str]]]:
-    """The `env` of each layer, but for the base."""
-    made = write_layers.files(writing)
+    """Return the `env` of each layer, except the base."""
+    result = write_layers.files(writing)
     paths = (f"layers/case-{n}/layer.yaml" for n in range(1, len(writing.groups) + 1))
-    return [yaml.safe_load(made[path].data).get("env", {}) for path in paths]
+    return [yaml.safe_load(result[path].data).get("env", {}) for path in paths]
 
 
-def value(found: list[dict[str, dict[str, str]]], name: str) -> str:
-    """What the layers make of a variable, one after the other."""
+def value(rules: list[dict[str, dict[str, str]]], name: str) -> str:
+    """Return the value of a variable after all layers, in their order."""
     now = "BASE"
-    for rule in (env[name] for env in found if name in env):
+    for rule in (env[name] for env in rules if name in env):
         ((action, text),) = rule.items()
         now = {"set": text, "prepend": f"{text}:{now}", "append": f"{now}:{text}"}[action]
     return now
@@ -63,15 +63,15 @@ def value(found: list[dict[str, dict[str, str]]], name: str) -> str:
         ("ENV A=/a:$A:/b FOO=bar\nRUN true\nENV A=new\nRUN true\n", "new", 2),
     ],
 )
-def test_what_is_put_before_and_behind_a_list(
+def test_values_before_and_behind_a_list(
     tmp_path: Path, text: str, expected: str, count: int
 ) -> None:
-    found = headers(read(tmp_path, BASE + text))
-    assert (value(found, "A"), value(found, "FOO"), len(found)) == (expected, "bar", count)
+    rules = headers(read(tmp_path, BASE + text))
+    assert (value(rules, "A"), value(rules, "FOO"), len(rules)) == (expected, "bar", count)
 
 
 def test_before_and_behind_in_what_is_kept_together(tmp_path: Path) -> None:
-    """No layer ends between RUNs that hand each other files."""
+    """End no layer between RUNs that hand each other files."""
     text = "RUN wget -O /tmp/x u\nENV A=/a:$A:/b\nENV B=1\nRUN tar -xf /tmp/x\n"
     writing = read(tmp_path, BASE + text)
     assert runs(writing) == [[2, 5], []]
@@ -84,8 +84,8 @@ def test_before_and_behind_in_what_is_kept_together(tmp_path: Path) -> None:
 def test_before_and_behind_in_a_definition_file(tmp_path: Path, lines: str) -> None:
     text = f"{DEF}%post\n true\n%environment\n{lines}\n%runscript\n echo hi\n"
     writing = read(tmp_path, text, "a.def")
-    found = headers(writing)
-    assert (value(found, "A"), value(found, "B")) == ("/x:BASE:/y", "1")
+    rules = headers(writing)
+    assert (value(rules, "A"), value(rules, "B")) == ("/x:BASE:/y", "1")
     assert yaml.safe_load(write_layers.files(writing)["images/case.yaml"].data)["start"]["script"]
 
 
@@ -96,7 +96,7 @@ def test_before_and_behind_in_a_definition_file(tmp_path: Path, lines: str) -> N
 def test_of_many_runs_neighbours_are_joined(
     tmp_path: Path, env: str, expected: str, count: int
 ) -> None:
-    """One place is left free where a header may be over at the end."""
+    """Leave room for one layer, as a header may be left at the end."""
     text = "".join(f"RUN echo {number}\n" for number in range(40))
     writing = read(tmp_path, BASE + env + text)
     assert len(writing.groups) == count
@@ -108,8 +108,8 @@ def test_of_many_runs_neighbours_are_joined(
 def test_variables_in_lists_of_words(tmp_path: Path, name: str) -> None:
     (tmp_path / "a b").write_text("")
     text = f'ENV DEST=/opt/x FILE="a b"\nWORKDIR /w\n{name} ["${{FILE}}", "$DEST/"]\n'
-    said = code(read(tmp_path, BASE + text))
-    assert "copy_into copy-4 /opt/x" in said
+    message = code(read(tmp_path, BASE + text))
+    assert "copy_into copy-4 /opt/x" in message
     with pytest.raises(UsageError, match="NONE is not in the recipe"):
         read(tmp_path, f'{BASE}{name} ["a b", "$NONE/"]\n')
 
@@ -152,7 +152,7 @@ BOTH = "RUN apt-get update && apt-get install -y a && rm -rf /var/lib/apt/lists/
 def test_runs_that_live_on_the_lists_of_apt(
     tmp_path: Path, text: str, expected: list[list[int]]
 ) -> None:
-    """Whoever makes the lists anew needs none that were there before."""
+    """Split before a RUN that makes the lists again: it needs no earlier ones."""
     assert runs(read(tmp_path, BASE + text)) == expected
 
 
@@ -171,7 +171,7 @@ def test_a_list_with_other_quotes(tmp_path: Path, text: str) -> None:
 
 
 def test_names_that_dockerignore_escapes(tmp_path: Path) -> None:
-    """As buildah takes them (tried)."""
+    """Take them as buildah does (tried)."""
     folder = tmp_path / "in"
     folder.mkdir()
     for name in ("#hash", "!bang", "a*b", "axb", "q"):
@@ -195,9 +195,9 @@ def test_words_that_apptainer_reads_in_its_own_way(tmp_path: Path, line: str) ->
 
 def test_words_of_files(tmp_path: Path) -> None:
     (tmp_path / "a b#c").write_text("")
-    said = code(read(tmp_path, f'{DEF}%files\n "a b#c" "/x/d e"\n "a b#c" /x#y\n', "a.def"))
-    assert "copy_files copy-4 '/x/d e'" in said
-    assert "copy_files copy-5 '/x#y'" in said
+    message = code(read(tmp_path, f'{DEF}%files\n "a b#c" "/x/d e"\n "a b#c" /x#y\n', "a.def"))
+    assert "copy_files copy-4 '/x/d e'" in message
+    assert "copy_files copy-5 '/x#y'" in message
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ def test_words_of_files(tmp_path: Path) -> None:
         ("WORKDIR /tmp/two\nCOPY one.txt .\nWORKDIR /\n", "/tmp/two"),
     ],
 )
-def test_what_is_removed_after_a_step_is_its_own(tmp_path: Path, line: str, borrowed: str) -> None:
-    """Not the folder /tmp, which may be the machine's."""
+def test_files_removed_after_a_step_are_its_own(tmp_path: Path, line: str, borrowed: str) -> None:
+    """Leave the folder /tmp, which may be the machine's."""
     (tmp_path / "one.txt").write_text("one")
     writing = read(tmp_path, BASE + line)
     names = {text for text in code(writing).split("\n") if text.startswith("borrow ")}
@@ -221,7 +221,7 @@ def test_what_is_removed_after_a_step_is_its_own(tmp_path: Path, line: str, borr
 
 
 @pytest.mark.parametrize("line", ["one.txt /tmp", "one.txt /tmp/", "one.txt /tmp/one.txt"])
-def test_what_is_removed_after_a_definition_file_is_its_own(tmp_path: Path, line: str) -> None:
+def test_files_removed_after_a_definition_file_are_its_own(tmp_path: Path, line: str) -> None:
     (tmp_path / "one.txt").write_text("one")
     writing = read(tmp_path, f"{DEF}%files\n    {line}\n", "case.def")
     assert "borrow /tmp/one.txt\n" in code(writing)
@@ -235,7 +235,7 @@ def test_what_is_removed_after_a_definition_file_is_its_own(tmp_path: Path, line
         'COPY one.txt /tmp/start\nENTRYPOINT ["/tmp/start", "a"]\n',
     ],
 )
-def test_what_starts_the_image_is_in_it(tmp_path: Path, text: str) -> None:
+def test_the_program_that_starts_the_image_is_in_it(tmp_path: Path, text: str) -> None:
     (tmp_path / "one.txt").write_text("one")
     with pytest.raises(UsageError, match="which is gone when its layer ends"):
         read(tmp_path, BASE + text)

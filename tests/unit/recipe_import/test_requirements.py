@@ -30,63 +30,65 @@ def _read(folder: Path, text: str | bytes) -> Requirements:
 def _refusal(folder: Path, text: str | bytes) -> list[str]:
     with pytest.raises(UsageError) as caught:
         _read(folder, text)
-    return [str(one).replace(f"{folder}/", "") for one in caught.value.problems]
+    return [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
 
 
 def test_a_file_without_end_is_not_read_whole(tmp_path: Path) -> None:
-    (said,) = _refusal(tmp_path, b"#" * (1 << 20) + b"\n")
-    assert said.startswith("r.txt: cannot be read: larger than 1 MiB")
+    (message,) = _refusal(tmp_path, b"#" * (1 << 20) + b"\n")
+    assert message.startswith("r.txt: cannot be read: larger than 1 MiB")
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "p")
-    (said,) = _refusal(tmp_path, "-r p\n")
-    assert said.startswith("r.txt:1: p: cannot be read: not a regular file")
+    (message,) = _refusal(tmp_path, "-r p\n")
+    assert message.startswith("r.txt:1: p: cannot be read: not a regular file")
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("text", ["a {}b", "a {}--hash", "a{}#", "{}#"])
 def test_blanks_take_no_more_than_their_length(tmp_path: Path, text: str) -> None:
-    """Two steps for each pair of blanks would take hours."""
+    """Take linear time: two steps for each pair of blanks would take hours."""
     assert len(_refusal(tmp_path, text.format(" " * 1_000_000) + "\n-r none\n")) <= 2
 
 
 def test_of_mistakes_without_end_the_first_are_said(tmp_path: Path) -> None:
     assert len(_refusal(tmp_path, "-e .\n" * 1000)) == 50
-    (said,) = _refusal(tmp_path, f"{'-' * 70_000}\n")
-    assert said.startswith("r.txt:1: longer than 64 KiB")
+    (message,) = _refusal(tmp_path, f"{'-' * 70_000}\n")
+    assert message.startswith("r.txt:1: longer than 64 KiB")
 
 
 @pytest.mark.parametrize("name", ["{}", "link"])
 def test_a_file_elsewhere_is_not_quoted(tmp_path: Path, name: str) -> None:
-    """An include may name a file that only the reader may see."""
+    """Quote no file that an include names: only the reader may see it."""
     (tmp_path / "own").mkdir()
     (secret := tmp_path / "shadow").write_text("root:$y$secret:1::\n")
     (tmp_path / "own" / "link").symlink_to(secret)
-    (said,) = _refusal(tmp_path / "own", f"-r {name.format(secret)}\n")
-    assert "secret" not in said
-    assert ":1: this line cannot be carried into the image" in said
+    (message,) = _refusal(tmp_path / "own", f"-r {name.format(secret)}\n")
+    assert "secret" not in message
+    assert ":1: this line cannot be carried into the image" in message
 
 
-def test_what_it_says_without_what_it_does_not_say(tmp_path: Path) -> None:
+def test_requirements_without_comments_and_options(tmp_path: Path) -> None:
     text = (
         "\ufeff# first\neinops == 0.8.1   # why\n\nrich[jupyter]>=13 ;python_version>'3.8'\n"
         "toy==1 \\\n  # a comment ends it\n--no-binary x,y\n--only-binary=:all: --require-hashes\n"
     )
-    found = _read(tmp_path, text)
-    assert found.text == (
+    result = _read(tmp_path, text)
+    assert result.text == (
         "--no-binary=x,y\n--only-binary=:all:\neinops==0.8.1\n"
         'rich[jupyter]>=13; python_version > "3.8"\ntoy==1\n'
     )
-    assert [one.where for one in found.wanted] == [f"{tmp_path}/r.txt:{n}" for n in (2, 4, 5)]
-    assert parse_requirements(found.text, "").text == found.text
+    assert [requirement.where for requirement in result.wanted] == [
+        f"{tmp_path}/r.txt:{n}" for n in (2, 4, 5)
+    ]
+    assert parse_requirements(result.text, "").text == result.text
 
 
 def test_hashes(tmp_path: Path) -> None:
     text = f"toy==1.0 \\\n    --hash={SHA256} \\\n    --hash {SHA256}\n"
     assert _read(tmp_path, text).text == f"toy==1.0 --hash={SHA256} --hash={SHA256}\n"
-    found = _read(tmp_path, text)
-    assert parse_requirements(found.text, "").wanted[0].hashes == (SHA256, SHA256)
+    result = _read(tmp_path, text)
+    assert parse_requirements(result.text, "").wanted[0].hashes == (SHA256, SHA256)
 
 
 def test_addresses_that_cannot_move(tmp_path: Path) -> None:
@@ -104,13 +106,13 @@ def test_other_files_are_followed_from_where_they_are_named(tmp_path: Path) -> N
     (tmp_path / "more" / "b.txt").write_text("b==2\n")
     (tmp_path / "more" / "c.txt").write_text("c<3\n-r d.txt\n")
     (tmp_path / "more" / "d.txt").write_text("d<4\n")
-    found = _read(tmp_path, "-rmore/a.txt\ne\n--requirement=more/b.txt\n--constraint more/d.txt\n")
-    assert found.text == "a==1\nb==2\ne\nb==2\n"
-    assert found.constraints_text == "c<3\nd<4\nd<4\n"
+    result = _read(tmp_path, "-rmore/a.txt\ne\n--requirement=more/b.txt\n--constraint more/d.txt\n")
+    assert result.text == "a==1\nb==2\ne\nb==2\n"
+    assert result.constraints_text == "c<3\nd<4\nd<4\n"
 
 
 @pytest.mark.parametrize(
-    ("line", "what", "fix"),
+    ("line", "text", "fix"),
     [
         ("einops=0.8", "'einops=0.8' is no requirement: Expected", "Write NAME"),
         ("a b", "'a b' is no requirement", "Write NAME"),
@@ -149,30 +151,30 @@ def test_other_files_are_followed_from_where_they_are_named(tmp_path: Path) -> N
         ("--no-binary 'x", "No closing quotation", "Mend the quotes"),
     ],
 )
-def test_refused(tmp_path: Path, line: str, what: str, fix: str) -> None:
-    (said,) = _refusal(tmp_path, f"good==1\n\n{line}\n")
-    first, _, second = said.partition("\n    ")
+def test_refused(tmp_path: Path, line: str, text: str, fix: str) -> None:
+    (message,) = _refusal(tmp_path, f"good==1\n\n{line}\n")
+    first, _, second = message.partition("\n    ")
     assert first.startswith("r.txt:3: ")
-    assert what in first
+    assert text in first
     assert fix in second
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("", "r.txt: it asks for no package"),
         ("# nothing\n\n", "r.txt: it asks for no package"),
         (b"a==1 # \xff\n", "r.txt: not UTF-8 text (byte 7)"),
     ],
 )
-def test_a_file_that_says_nothing(tmp_path: Path, text: str | bytes, said: str) -> None:
-    (found,) = _refusal(tmp_path, text)
-    assert found.startswith(said)
+def test_a_file_that_says_nothing(tmp_path: Path, text: str | bytes, expected: str) -> None:
+    (message,) = _refusal(tmp_path, text)
+    assert message.startswith(expected)
 
 
 def test_everything_is_said_at_once(tmp_path: Path) -> None:
-    found = _refusal(tmp_path, "a=1\ngood==1\n-e .\n")
-    assert [one.partition(" ")[0] for one in found] == ["r.txt:1:", "r.txt:3:"]
+    lines = _refusal(tmp_path, "a=1\ngood==1\n-e .\n")
+    assert [line.partition(" ")[0] for line in lines] == ["r.txt:1:", "r.txt:3:"]
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_one_copy_and_one_run_for_a_layer(site: str, image: str) -> None:
     assert isinstance(plan, Plan)
     text = texts(plan)["Dockerfile"]
     parser = DockerfileParser(fileobj=io.BytesIO(text.encode()))
-    lines = [(one["instruction"], one["value"]) for one in parser.structure]
+    lines = [(instruction["instruction"], instruction["value"]) for instruction in parser.structure]
     runs = [json.loads(value) for name, value in lines if name == "RUN"]
     names = [step.layer.name for step in plan.steps]
     assert [words[-1] for words in runs if "/.sifwright/run" in words] == names
@@ -98,17 +98,17 @@ def test_nothing_stays_of_an_earlier_render(run_cli: Cli, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link", "other Dockerfile"])
-def test_what_is_somebody_elses_stays(run_cli: Cli, tmp_path: Path, kind: str) -> None:
-    place = tmp_path / "place"
+def test_files_of_others_stay(run_cli: Cli, tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "place"
     if kind == "file":
-        place.write_text("mine")
+        folder.write_text("mine")
     elif kind == "link":
-        place.symlink_to(tmp_path)
+        folder.symlink_to(tmp_path)
     else:
-        place.mkdir()
-        (place / ("Dockerfile" if kind != "folder" else "mine")).write_text("FROM scratch\n")
+        folder.mkdir()
+        (folder / ("Dockerfile" if kind != "folder" else "mine")).write_text("FROM scratch\n")
     before = sorted(tmp_path.rglob("*"))
-    result = run_cli(*RENDER, "--output", place)
+    result = run_cli(*RENDER, "--output", folder)
     assert (result.code, result.out) == (2, "")
     assert "there is something else" in result.err
     assert sorted(tmp_path.rglob("*")) == before
@@ -131,9 +131,9 @@ def test_a_single_file_goes_to_standard_output(
 
 
 def test_a_file_in_the_way_is_met_only_once(tmp_path: Path, plan: Plan) -> None:
-    """Renders at once: the last one stands there whole."""
+    """Render at the same time: the last Dockerfile is whole."""
     files = list(recipe.dockerfile_files(plan, "x"))
     for _ in range(3):
         recipe_folder.replace(tmp_path / "docker", files)
-    found = {str(p.relative_to(tmp_path / "docker")) for p in tmp_path.rglob("*") if p.is_file()}
-    assert found == {file.path for file in files}
+    results = {str(p.relative_to(tmp_path / "docker")) for p in tmp_path.rglob("*") if p.is_file()}
+    assert results == {file.path for file in files}

@@ -29,14 +29,14 @@ def test_a_good_archive_comes_without_its_top_folder(step: Step) -> None:
 
 def test_a_wrong_checksum_names_all(step: Step) -> None:
     with serve(lambda handler: send(handler, 200, GOOD)) as url:
-        said = refused(step, step.fetch(f"archive {url}/toy.tar.gz 1.0 {WRONG}"))
+        message = refused(step, step.fetch(f"archive {url}/toy.tar.gz 1.0 {WRONG}"))
     for word in ("'the-toy'", f"{url}/toy.tar.gz", f"expected: {WRONG}", sha256(GOOD)):
-        assert word in said
+        assert word in message
 
 
 @pytest.mark.parametrize("kind", ["archive http://127.0.0.1:9/toy.tar.gz", "pip toy"])
-def test_what_the_machine_has_fetched_already(step: Step, kind: str) -> None:
-    """It is compared like the rest. Nobody answers at the address."""
+def test_files_that_the_machine_has_fetched_already(step: Step, kind: str) -> None:
+    """Compare it like the rest. Nobody answers at the address."""
     ahead = step.folder / "build" / "fetched" / "sources"
     ahead.mkdir(parents=True)
     (ahead / sha256(GOOD)).write_bytes(GOOD)
@@ -58,17 +58,17 @@ def _reset(handler: BaseHTTPRequestHandler, length: int) -> None:
 
 
 def _short(handler: BaseHTTPRequestHandler, length: int) -> None:
-    """A proxy that cuts and mends the length."""
+    """Cut the answer as a proxy that mends the length."""
     send(handler, 200, GOOD[:length])
 
 
 def _flipped(handler: BaseHTTPRequestHandler, length: int) -> None:
-    place = min(length, len(GOOD) - 1)
-    send(handler, 200, GOOD[:place] + bytes([GOOD[place] ^ 1]) + GOOD[place + 1 :])
+    index = min(length, len(GOOD) - 1)
+    send(handler, 200, GOOD[:index] + bytes([GOOD[index] ^ 1]) + GOOD[index + 1 :])
 
 
 def _unended(handler: BaseHTTPRequestHandler, length: int) -> None:
-    """Chunks without the last one."""
+    """Send chunks without the last one."""
     handler.send_response(200)
     handler.send_header("Transfer-Encoding", "chunked")
     handler.end_headers()
@@ -89,7 +89,7 @@ def _broken(
 def test_a_broken_download_is_never_taken(
     step: Step, broken: Callable[[BaseHTTPRequestHandler, int], None]
 ) -> None:
-    """At points all over the file, its first and last bytes among them."""
+    """Break it at points all over the file, its first and last bytes among them."""
     size = len(GOOD)
     points = sorted({0, 1, size - 1, *(size * n // POINTS for n in range(1, POINTS))})
     for length in points:
@@ -97,8 +97,8 @@ def test_a_broken_download_is_never_taken(
             refused(step, step.fetch(f"archive {url}/toy.tar.gz 1.0 {sha256(GOOD)}"))
 
 
-def _redirect_to(place: str) -> Callable[[BaseHTTPRequestHandler], None]:
-    return lambda handler: send(handler, 302, Location=place)
+def _redirect_to(path: str) -> Callable[[BaseHTTPRequestHandler], None]:
+    return lambda handler: send(handler, 302, Location=path)
 
 
 def _garbage(handler: BaseHTTPRequestHandler) -> None:
@@ -137,15 +137,15 @@ def test_a_server_that_gives_something_else(step: Step, name: str) -> None:
     with serve(SERVERS[name]) as url:
         seconds = 1 if name in {"silence", "stall"} else 60
         source = f"archive {url}/toy.tar.gz 1.0 {sha256(GOOD)}"
-        said = refused(step, step.fetch(source, stall_seconds=seconds))
-    assert "'the-toy'" in said
-    assert f"{url}/toy.tar.gz" in said
-    assert ("too slow" in said) == (seconds == 1), said
+        message = refused(step, step.fetch(source, stall_seconds=seconds))
+    assert "'the-toy'" in message
+    assert f"{url}/toy.tar.gz" in message
+    assert ("too slow" in message) == (seconds == 1), message
 
 
 def test_no_server(step: Step) -> None:
-    said = refused(step, step.fetch(f"archive http://127.0.0.1:9/toy.tar.gz 1.0 {WRONG}"))
-    assert "127.0.0.1" in said.splitlines()[-1]
+    message = refused(step, step.fetch(f"archive http://127.0.0.1:9/toy.tar.gz 1.0 {WRONG}"))
+    assert "127.0.0.1" in message.splitlines()[-1]
 
 
 def test_a_server_that_comes_back_is_asked_again(step: Step) -> None:
@@ -168,19 +168,19 @@ def test_a_mirror_is_asked_and_its_password_is_not_shown(step: Step) -> None:
         mirror = url.replace("//", "//user:canary4711@")
         rules = (("https://upstream.example", mirror),)
         source = "archive https://upstream.example/toy.tar.gz 1.0"
-        said = refused(step, step.fetch(f"{source} {WRONG}", rules=rules))
-        assert f"https://upstream.example/toy.tar.gz (asked: {url}/toy.tar.gz)" in said
-        assert "canary4711" not in said
+        message = refused(step, step.fetch(f"{source} {WRONG}", rules=rules))
+        assert f"https://upstream.example/toy.tar.gz (asked: {url}/toy.tar.gz)" in message
+        assert "canary4711" not in message
         done = step.fetch(f"{source} {sha256(GOOD)}", rules=rules)
     assert done.returncode == 0
     assert "canary4711" not in done.stdout + done.stderr
 
 
-def test_what_is_not_an_archive_isrefused(step: Step) -> None:
+def test_other_files_than_archives_are_refused(step: Step) -> None:
     data = b"not an archive"
     with serve(lambda handler: send(handler, 200, data)) as url:
-        said = refused(step, step.fetch(f"archive {url}/toy.tar.gz 1.0 {sha256(data)}"))
-    assert "cannot be unpacked" in said
+        message = refused(step, step.fetch(f"archive {url}/toy.tar.gz 1.0 {sha256(data)}"))
+    assert "cannot be unpacked" in message
 
 
 def test_a_file_that_is_no_archive_keeps_its_name(step: Step) -> None:
@@ -194,8 +194,8 @@ def test_a_file_that_is_no_archive_keeps_its_name(step: Step) -> None:
 def test_without_a_pin_the_first_use_counts(step: Step) -> None:
     with serve(lambda handler: send(handler, 200, GOOD)) as url:
         source = f"archive {url}/toy.tar.gz 1.0 -"
-        said = refused(step, step.fetch(source, record=f"toy the-toy 1.0 {WRONG}\n"))
-        assert f"expected: {WRONG}, what it was when it was first used here" in said
+        message = refused(step, step.fetch(source, record=f"toy the-toy 1.0 {WRONG}\n"))
+        assert f"expected: {WRONG}, what it was when it was first used here" in message
         others = f"toy the-toy 1.1 {WRONG}\nother the-toy 1.0 {WRONG}\n"
         first = step.fetch(source, record=others)
     assert first.stdout == f"sifwright: pin toy the-toy 1.0 {sha256(GOOD)}\n"
@@ -205,8 +205,8 @@ def test_without_a_pin_the_first_use_counts(step: Step) -> None:
 
 
 def test_a_source_that_the_layer_does_not_have(step: Step) -> None:
-    said = refused(step, step.fetch(""))
-    assert "layer 'toy' has no source 'the-toy'" in said
+    message = refused(step, step.fetch(""))
+    assert "layer 'toy' has no source 'the-toy'" in message
 
 
 def test_a_folder_that_is_there(step: Step) -> None:

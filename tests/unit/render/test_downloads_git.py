@@ -37,7 +37,7 @@ def test_git_by_commit_through_a_mirror(step: Step, tmp_path: Path) -> None:
 
 
 def test_git_from_a_plain_web_server(step: Step, tmp_path: Path) -> None:
-    """It cannot give single commits: all is fetched, and the pinned one is taken."""
+    """Fetch all and take the pinned commit: the server cannot give single ones."""
     bare = tmp_path / "git" / "toy.git"
     commit = repository(tmp_path / "toy")
     repository(tmp_path / "toy", "two\n", "v2.0")
@@ -53,9 +53,9 @@ def test_git_without_the_commit_says_what_the_tag_is(step: Step, tmp_path: Path)
     commit = repository(tmp_path / "git" / "toy.git")
     wrong = "1" * 40
     source = f"git {UPSTREAM} v1.0 {wrong} false"
-    said = refused(step, step.fetch(source, rules=_rules(tmp_path / "git")))
+    message = refused(step, step.fetch(source, rules=_rules(tmp_path / "git")))
     for word in (f"expected: {wrong}", f"found:    v1.0 is {commit}", UPSTREAM, "asked: "):
-        assert word in said
+        assert word in message
 
 
 def test_git_without_a_pin_takes_the_tag_and_holds_it(step: Step, tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_git_without_a_pin_takes_the_tag_and_holds_it(step: Step, tmp_path: Path
     assert done.stdout == f"sifwright: pin toy the-toy v1.0 {first}\n"
     run(["rm", "-r", step.folder / "work" / "there"])
     moved = repository(tmp_path / "git" / "toy.git", "moved\n")
-    said = refused(step, step.fetch(source, rules=rules, record=f"toy the-toy v1.0 {first}\n"))
-    assert f"expected: {first}, what it was when it was first used here" in said
-    assert f"found:    {moved}" in said
+    message = refused(step, step.fetch(source, rules=rules, record=f"toy the-toy v1.0 {first}\n"))
+    assert f"expected: {first}, what it was when it was first used here" in message
+    assert f"found:    {moved}" in message
 
 
 def test_submodules_are_redirected_too(step: Step, tmp_path: Path) -> None:
@@ -85,17 +85,17 @@ def test_submodules_are_redirected_too(step: Step, tmp_path: Path) -> None:
     assert step.text("inside/file") == "inner\n"
     (tmp_path / "git" / "inner.git").rename(tmp_path / "gone")
     run(["rm", "-rf", step.folder / "work" / "there"])
-    said = refused(step, step.fetch(f"{source} true", rules=_rules(tmp_path / "git")))
-    assert "the submodules of source 'the-toy' cannot be fetched" in said
+    message = refused(step, step.fetch(f"{source} true", rules=_rules(tmp_path / "git")))
+    assert "the submodules of source 'the-toy' cannot be fetched" in message
 
 
 def test_a_damaged_repository_is_never_taken(step: Step, tmp_path: Path) -> None:
-    """Every object of a plain web server's repository, one byte changed or the end cut off."""
-    place = tmp_path / "git" / "toy.git"
-    commit = repository(place)
+    """Change one byte, or cut the end, of every object of a plain web server's repository."""
+    folder = tmp_path / "git" / "toy.git"
+    commit = repository(folder)
     source = f"git {UPSTREAM} v1.0 {commit} false"
-    tag = git(place, "rev-parse", "v1.0")  # no part of the commit
-    paths = (place / ".git" / "objects").rglob("*")
+    tag = git(folder, "rev-parse", "v1.0")  # no part of the commit
+    paths = (folder / ".git" / "objects").rglob("*")
     objects = [path for path in paths if len(path.name) == 38 and path.name != tag[2:]]
     assert len(objects) == 3
     with serve_folder(tmp_path / "git") as url:
@@ -119,6 +119,6 @@ def test_silence_of_a_git_server_ends(step: Step) -> None:
 
     with serve(answer) as url:
         source = f"git {url}/toy.git v1.0 {'1' * 40} false"
-        said = refused(step, step.fetch(source, stall_seconds=1))
+        message = refused(step, step.fetch(source, stall_seconds=1))
     assert started.is_set()
-    assert "no answer" in said
+    assert "no answer" in message

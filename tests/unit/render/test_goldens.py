@@ -1,4 +1,4 @@
-"""What we render and print for every site and image stands in goldens/, for people to read."""
+"""Goldens of all that is rendered and printed for every site and image, for people to read."""
 
 import hashlib
 import json
@@ -70,7 +70,7 @@ def test_the_machine_changes_the_header_only(pair: tuple[str, str]) -> None:
 
 
 def test_texts() -> None:
-    """Whole for some pairs; for the others, one line with a digest of each form."""
+    """Compare whole texts for some pairs; for the others, one line with a digest of each form."""
     lines = []
     for site, image in PAIRS:
         plan = PLANS[site, image]
@@ -88,7 +88,7 @@ def test_texts() -> None:
 
 @pytest.mark.parametrize(("site", "image"), REFUSED)
 def test_refused(run_cli: Cli, site: str, image: str) -> None:
-    """An image that makes no sense at a site is refused with the reason."""
+    """Refuse an image that makes no sense at a site, with the reason."""
     result = run_cli("--project", CHECKOUT, "plan", site, image)
     assert (result.code, result.out) == (4, "")
     golden.check(GOLDENS / f"{site}-{image}.refused.txt", result.err)

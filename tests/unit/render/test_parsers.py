@@ -75,7 +75,9 @@ def test_spython(plan: Plan, text: str, tmp_path: Path) -> None:
 
 
 def _apptainer(text: str, folder: Path) -> str:
-    """What `apptainer build` says of the file: it looks for the agent after it has read all."""
+    """Return the answer of `apptainer build` about the file: it looks for the agent after it has
+    read all.
+    """
     agent = text.split("Bootstrap: ", 1)[1].split("\n", 1)[0]
     (folder / "x.def").write_text(text.replace(f"Bootstrap: {agent}", "Bootstrap: nosuch", 1))
     command = [program("apptainer"), "build", "--fakeroot", "x.sif", "x.def"]
@@ -92,7 +94,7 @@ def test_apptainer(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"0123456\n", bytes(range(256))], ids=["text", "binary"])
 def test_apptainer_reads_large_files(data: bytes, project: Path, tmp_path: Path) -> None:
-    """It refuses sections of 64 KiB, but joins those of one name."""
+    """Join sections of one name: it refuses a section of 64 KiB."""
     (project / "defs/layers/tool/files/large").write_bytes(data * (500_000 // len(data)))
     plan = resolve(load.load_catalog(project / "defs", project), "here", "", [])
     text = definition(plan, MACHINE)
@@ -111,7 +113,7 @@ def test_apptainer_reads_large_files(data: bytes, project: Path, tmp_path: Path)
 def test_apptainer_refuses_what_we_refuse(
     text: str, tmp_path: Path, smuggled: str, complaint: str
 ) -> None:
-    """The oracle of the test above can fail."""
+    """Prove that the oracle of the test above can fail."""
     spoilt = text.replace("set -euo pipefail\n", f"set -euo pipefail\n{smuggled}\n", 1)
     answer = _apptainer(spoilt, tmp_path)
     assert complaint in answer

@@ -49,7 +49,7 @@ Signed-By:
 
 @pytest.fixture
 def build(tmp_path: Path) -> Path:
-    """What stands for /.sifwright, with an apt that is configured below it."""
+    """Make a stand-in for /.sifwright, with an apt that is configured below it."""
     (tmp_path / "machine").mkdir()
     (tmp_path / "machine" / "mirrors").write_text(RULES)
     for name in ("sources.list.d", "apt.conf.d"):
@@ -138,27 +138,27 @@ def _vendors(build: Path, rules: str) -> str:
 
 def test_apt_install_leaves_the_vendors_own_archives_out(build: Path) -> None:
     program("apt-config")
-    found = _vendors(build, "http://archive.ubuntu.com/ubuntu https://mirror.example/ubuntu\n")
+    values = _vendors(build, "http://archive.ubuntu.com/ubuntu https://mirror.example/ubuntu\n")
     for word in ("nvidia.com", "repo.radeon.com/", "gone", "left-out"):
-        assert word not in found
+        assert word not in values
     kept = "deb https://mirror.example/ubuntu noble main\ndeb https://repo.radeon.com.example/x"
-    assert found.count(kept) == 2
+    assert values.count(kept) == 2
     stanza = "Types: deb\nURIs: https://mirror.example/ubuntu\nSuites:"
-    assert f"# with a comment\n{stanza} noble\n\n{stanza} stays\n" in found
+    assert f"# with a comment\n{stanza} noble\n\n{stanza} stays\n" in values
 
 
 def test_apt_install_asks_the_vendors_mirror(build: Path) -> None:
-    """Their names in the mirror's path are none of theirs."""
+    """Take vendors' names in a mirror's path for no vendor's archive."""
     program("apt-config")
     mirror = "https://mirror.example"
-    found = _vendors(
+    values = _vendors(
         build,
         f"https://developer.download.nvidia.com {mirror}/https://developer.download.nvidia.com\n"
         "https://repo.radeon.com https://repo.radeon.com/other\n",
     )
-    assert found.count(f"{mirror}/{CUDA}") == 3
-    assert found.count("https://repo.radeon.com/other/") == 4
-    assert "left-out" not in found
+    assert values.count(f"{mirror}/{CUDA}") == 3
+    assert values.count("https://repo.radeon.com/other/") == 4
+    assert "left-out" not in values
 
 
 def test_apt_install_updates_installs_and_cleans(build: Path) -> None:
@@ -232,7 +232,7 @@ enabled=0
 
 
 def test_rpm_upgrade_by_mirrors(build: Path) -> None:
-    """The repositories are the image's own afterwards, and the record gets their dates."""
+    """Restore the image's own repositories afterwards, and record their dates."""
     text = (PROGRAMS / "rpm-upgrade").read_text()
     for folder in ("/etc/", "/var/"):
         text = text.replace(f" {folder}", f" {build}{folder}")
@@ -275,7 +275,7 @@ def test_build_jobs_takes_whole_numbers(build: Path, argument: str) -> None:
 
 
 def test_build_jobs_by_memory(build: Path) -> None:
-    """With 8 GiB and 16 cores, 4 jobs of 2 GiB fit."""
+    """Run 4 jobs of 2 GiB with 8 GiB and 16 cores."""
     text = (PROGRAMS / "build-jobs").read_text()
     (build / "meminfo").write_text("MemTotal: 99999999 kB\nMemAvailable:    8388608 kB\n")
     (build / "cgroup").write_text("0::/user/job\n")

@@ -37,7 +37,7 @@ def test_only_the_start_differs(real: Catalog, site: str) -> None:
 
 
 def test_the_archive_of_an_image_without_lists(real: Catalog, tmp_path: Path) -> None:
-    """Images of Debian bring the sources of apt, and no lists of packages."""
+    """Use the sources of apt, which images of Debian bring without lists of packages."""
     text = proot_definition(resolve(real, "local", "pytorch", []), {})
     makers = (text, package_text("render/templates/oci/make-root"))
     (tmp_path / "sources.list").write_text("deb http://archive.example/debian bookworm main\n")

@@ -36,7 +36,7 @@ def test_a_person_can_read_it(real: Catalog, site: str, most: int) -> None:
 
 
 @pytest.mark.parametrize("site", ["local", "lumi"])
-def test_what_it_copies_is_beside_it(real: Catalog, site: str) -> None:
+def test_copied_files_are_beside_it(real: Catalog, site: str) -> None:
     files = _files(real, site)
     lines = deffile.sections(files["pytorch.def"])["files"].split("\n")
     sources = [line.split()[0].removesuffix("/*") for line in lines if line.strip()]

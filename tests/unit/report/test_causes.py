@@ -1,4 +1,4 @@
-"""Why two builds gave a file other bytes, and the lines that say so."""
+"""Causes of other bytes in a file of two builds, and their lines."""
 
 import gzip
 from pathlib import Path

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def document(**layers: dict[str, object]) -> dict[str, object]:
-    """A plan: each layer with its options; a step id stands for all before it."""
+    """Return a plan: each layer with its options; a step id covers all before it."""
     steps: list[dict[str, object]] = []
     for layer, options in layers.items():
         known = {name: {"value": value, "origin": "x"} for name, value in options.items()}
@@ -45,42 +45,42 @@ def test_equal_plans() -> None:
 
 def test_an_option_and_the_layers_after_it() -> None:
     new = plan(base={"suite": "a"}, python={"pip": "2", "extra": False}, last={})
-    found = plans.compare(OLD, new)
-    assert found.added == found.removed == ()
-    assert [one.layer for one in found.changed] == ["python", "last"]
-    assert found.changed[0].options == (
+    differences = plans.compare(OLD, new)
+    assert differences.added == differences.removed == ()
+    assert [change.layer for change in differences.changed] == ["python", "last"]
+    assert differences.changed[0].options == (
         plans.Change(name="pip", old="1", new="2"),
         plans.Change(name="extra", old="true", new="false"),
     )
-    assert (found.changed[1].options, found.changed[1].after) == ((), "python")
+    assert (differences.changed[1].options, differences.changed[1].after) == ((), "python")
 
 
 def test_a_layer_more_and_a_layer_less() -> None:
     new = plan(base={"suite": "a"}, other={}, last={})
-    found = plans.compare(OLD, new)
-    assert (found.added, found.removed) == (("other",), ("python",))
-    assert [(one.layer, one.after) for one in found.changed] == [("last", "other")]
+    differences = plans.compare(OLD, new)
+    assert (differences.added, differences.removed) == (("other",), ("python",))
+    assert [(change.layer, change.after) for change in differences.changed] == [("last", "other")]
     back = plans.compare(OLD, plan(base={"suite": "a"}, last={}))
-    assert [(one.layer, one.after) for one in back.changed] == [("last", "python")]
+    assert [(change.layer, change.after) for change in back.changed] == [("last", "python")]
 
 
 def test_another_order() -> None:
     new = plan(base={"suite": "a"}, last={}, python={"pip": "1", "extra": True})
-    found = plans.compare(OLD, new)
-    assert found.reordered
-    assert not found.added
+    differences = plans.compare(OLD, new)
+    assert differences.reordered
+    assert not differences.added
 
 
 def test_a_source() -> None:
     source = {"name": "nccl", "version": "1", "url": "u", "ref": "v1", "digest": "d"}
     two = []
     for version in ("1", "2"):
-        made = document(base={})
-        made["steps"][0]["sources"] = [source | {"version": version}]  # type: ignore[index]
-        made["steps"][0]["id"] = version  # type: ignore[index]
-        two.append(parse_plan(json.dumps(made)))
+        newer = document(base={})
+        newer["steps"][0]["sources"] = [source | {"version": version}]  # type: ignore[index]
+        newer["steps"][0]["id"] = version  # type: ignore[index]
+        two.append(parse_plan(json.dumps(newer)))
     [layer] = plans.compare(two[0], two[1]).changed
-    assert [(one.name, one.old, one.new) for one in layer.sources] == [
+    assert [(item.name, item.old, item.new) for item in layer.sources] == [
         ("nccl", "1 u v1 d", "2 u v1 d")
     ]
 
@@ -94,7 +94,7 @@ def test_a_script_is_named_where_it_is_known() -> None:
     other_machine = {"packing": "3", "ids": "one", "compression": "gzip"}
     inputs = {new.steps[0].id: known}, {"other": known | other_machine | {"install.sh": "2" * 64}}
     [layer] = plans.compare(new, other, inputs).changed
-    assert [one.name for one in layer.files] == ["install.sh"]
+    assert [file.name for file in layer.files] == ["install.sh"]
     [unknown] = plans.compare(new, other).changed
     assert (unknown.files, unknown.after) == ((), "")
 
@@ -121,13 +121,13 @@ def test_digests_are_shortened(old: str | None, new: str, shown: str) -> None:
         '{"site": "s", "image": "i", "id": "x", "steps": [{"layer": "l", "id": 1, "options": []}]}',
     ],
 )
-def test_what_holds_no_plan(text: str) -> None:
+def test_files_without_a_plan(text: str) -> None:
     with pytest.raises(ValueError, match="holds no plan"):
         parse_plan(text)
 
 
 def stack(*nodes: ListedPath) -> LayerStack:
-    """A tree of one layer."""
+    """Return a tree of one layer."""
     tree = {node.path: LayeredNode(node=node, layer=0) for node in nodes}
     return LayerStack(path=Path("x.sif"), names=("base",), sizes=(0,), layers=(), tree=tree)
 
@@ -140,7 +140,7 @@ OTHER_KIND = node(b"a", 0, kind="symlink", target=b"t")
 
 
 @pytest.mark.parametrize(
-    ("new", "what"),
+    ("new", "changed"),
     [
         (node(b"a", mode=0o600), ("mode 644 -> 600",)),
         (node(b"a", uid=33), ("owner 0:0 -> 33:0",)),
@@ -149,9 +149,9 @@ OTHER_KIND = node(b"a", 0, kind="symlink", target=b"t")
         (node(b"a", mtime=99), None),
     ],
 )
-def test_what_of_a_path_differs(new: ListedPath, what: tuple[str, ...] | None) -> None:
-    found = trees.compare(stack(node(b"a")), stack(new), set()).differences
-    assert [one.changes for one in found] == ([what] if what else [])
+def test_differing_facts_of_a_path(new: ListedPath, changed: tuple[str, ...] | None) -> None:
+    differences = trees.compare(stack(node(b"a")), stack(new), set()).differences
+    assert [difference.changes for difference in differences] == ([changed] if changed else [])
 
 
 def test_targets_and_contents() -> None:
@@ -159,16 +159,16 @@ def test_targets_and_contents() -> None:
     assert trees.compare(links[0], links[1], set()).differences[0].changes == ("target x -> \\n",)
     same = stack(node(b"a"), node(b"b"), node(b"e", 0), node(b"f", 0, kind="folder"))
     assert list(trees.candidates(same, same)) == [b"a", b"b"]
-    [found] = trees.compare(same, same, {b"b"}).differences
-    assert (found.path, found.changes) == (b"b", ("contents",))
+    [differences] = trees.compare(same, same, {b"b"}).differences
+    assert (differences.path, differences.changes) == (b"b", ("contents",))
 
 
 def test_added_removed_and_their_order() -> None:
     old, new = stack(node(b"x", 7)), stack(node(b"p.pyc", 9), node(b"s", 1), node(b"t", 2))
-    found = trees.compare(old, new, set())
-    assert [one.path for one in found.of("added")] == [b"t", b"s", b"p.pyc"]
-    assert [one.path for one in found.of("removed")] == [b"x"]
-    assert found.layers() == {"base": {"added": 3, "removed": 1, "changed": 0}}
+    differences = trees.compare(old, new, set())
+    assert [path.path for path in differences.of("added")] == [b"t", b"s", b"p.pyc"]
+    assert [path.path for path in differences.of("removed")] == [b"x"]
+    assert differences.layers() == {"base": {"added": 3, "removed": 1, "changed": 0}}
 
 
 def test_packages() -> None:
@@ -177,8 +177,11 @@ def test_packages() -> None:
 
     old = [package("a", "1"), package("b", "1"), package("c", "1"), package("c", "2")]
     new = [package("b", "2"), package("c", "1"), package("c", "2"), package("d", "1")]
-    found = packages.compare(old, new)
-    assert [(one.name, one.state, one.old, one.new) for one in found] == [
+    differences = packages.compare(old, new)
+    assert [
+        (difference.name, difference.state, difference.old, difference.new)
+        for difference in differences
+    ] == [
         ("a", "removed", "1", None),
         ("b", "changed", "1", "2"),
         ("d", "added", None, "1"),
@@ -187,12 +190,12 @@ def test_packages() -> None:
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """A plan.json and a record.json of another plan; an empty cache."""
+    """Write a plan.json and a record.json of another plan; an empty cache."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    made = [tmp_path / "plan.json", tmp_path / "record.json"]
-    made[0].write_text(json.dumps(document(base={"suite": "a"}, last={})))
-    made[1].write_text(json.dumps({"plan": document(base={"suite": "evil\n\x1b[2J"}, last={})}))
-    return made
+    folder = [tmp_path / "plan.json", tmp_path / "record.json"]
+    folder[0].write_text(json.dumps(document(base={"suite": "a"}, last={})))
+    folder[1].write_text(json.dumps({"plan": document(base={"suite": "evil\n\x1b[2J"}, last={})}))
+    return folder
 
 
 def test_the_command(files: list[Path], run_cli: Cli) -> None:
@@ -211,10 +214,10 @@ def test_the_command(files: list[Path], run_cli: Cli) -> None:
 def test_json(files: list[Path], run_cli: Cli) -> None:
     result = run_cli("diff", *files, "--json")
     assert (result.code, result.err) == (1, "")
-    found = json.loads(result.out)
-    assert (found["equal"], found["packages"], found["files"]) == (False, None, None)
-    assert found["plan"]["changed"][0]["options"][0]["new"] == "evil\n\x1b[2J"
-    assert [found[side]["kind"] for side in ("old", "new")] == ["plan", "plan"]
+    content = json.loads(result.out)
+    assert (content["equal"], content["packages"], content["files"]) == (False, None, None)
+    assert content["plan"]["changed"][0]["options"][0]["new"] == "evil\n\x1b[2J"
+    assert [content[side]["kind"] for side in ("old", "new")] == ["plan", "plan"]
 
 
 def test_the_cache_names_the_script(files: list[Path], run_cli: Cli) -> None:
@@ -222,24 +225,24 @@ def test_the_cache_names_the_script(files: list[Path], run_cli: Cli) -> None:
     steps[1] = steps[1]["plan"]
     steps[1]["steps"][0]["options"] = steps[0]["steps"][0]["options"]
     files[1].write_text(json.dumps(steps[1]))
-    for number, made in enumerate(steps):
+    for number, step in enumerate(steps):
         inputs = {"install.sh": f"{number}" * 64}
-        add(Store.open(), key_of(number), step=made["steps"][0]["id"], inputs=inputs)
+        add(Store.open(), key_of(number), step=step["steps"][0]["id"], inputs=inputs)
     assert "    install.sh: 000000000000 -> 111111111111" in run_cli("diff", *files).out
 
 
 def test_resolved_now(project: Path, files: list[Path], run_cli: Cli) -> None:
-    place: list[str | Path] = ["--project", project, "diff"]
-    assert run_cli(*place, "here", "here").code == 0
-    made = run_cli("--project", project, "plan", "here", "--json").out
-    files[0].write_text(made)
-    image = json.loads(made)["image"]
-    same = run_cli(*place, files[0], f"here/{image}")
+    options: list[str | Path] = ["--project", project, "diff"]
+    assert run_cli(*options, "here", "here").code == 0
+    output = run_cli("--project", project, "plan", "here", "--json").out
+    files[0].write_text(output)
+    image = json.loads(output)["image"]
+    same = run_cli(*options, files[0], f"here/{image}")
     assert (same.code, same.out.splitlines()[-1]) == (0, "no differences")
-    name, choice = next(iter(json.loads(made)["steps"][0]["options"].items()))
-    layer = json.loads(made)["steps"][0]["layer"]
+    name, choice = next(iter(json.loads(output)["steps"][0]["options"].items()))
+    layer = json.loads(output)["steps"][0]["layer"]
     set_ = ["--set", f"{layer}.{name}={choice['value']}"]
-    assert run_cli(*place, files[0], "here", *set_).code == 0
+    assert run_cli(*options, files[0], "here", *set_).code == 0
 
 
 @pytest.mark.parametrize(

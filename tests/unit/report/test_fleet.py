@@ -24,7 +24,7 @@ def _state(real: Catalog, folder: Path, *settings: str) -> ImageState:
 
 @pytest.fixture
 def built(real: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The record of a build of three days ago, as if its image were there and whole."""
+    """Return the record of a build of three days ago, as if its image were there and whole."""
     monkeypatch.setattr(ImageFolder, "damage", lambda _self: "")
     plan = plan_document(resolve(real, "local", "pytorch", ()))
     record = {"built": "2026-11-21T00:00:00+00:00", "tested": "all", "sif_bytes": 5, "plan": plan}
@@ -76,7 +76,7 @@ def test_the_command(run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_an_image_of_a_matrix(
     run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is compared with the definitions and the value that its folder names."""
+    """Compare it with the definitions and the value that its folder names."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ImageFolder, "damage", lambda _self: "")
     words = ("plan", "here", "small", "--set=tool.count=5", "--json")

@@ -50,8 +50,8 @@ def test_layers_of_a_flat_image() -> None:
         b"b": LayeredNode(node=node(b"b", 4), layer=1),
         b"z": LayeredNode(node=node(b"z", 1), layer=0),
     }
-    found = sizes.regrouped(tree, known, 2)
-    assert {path: one.layer for path, one in found.items()} == {b"a": 1, b"b": 2, b"c": 2}
+    result = sizes.regrouped(tree, known, 2)
+    assert {path: group.layer for path, group in result.items()} == {b"a": 1, b"b": 2, b"c": 2}
 
 
 def test_timeline_of_a_timer() -> None:
@@ -59,15 +59,18 @@ def test_timeline_of_a_timer() -> None:
         timer.start("one")
         timer.finish("cached")
         timer.start("test two")
-    found = gathering.timeline({"timeline": timer.timeline})
-    assert [(one.step, one.state) for one in found] == [("one", "cached"), ("test two", "done")]
-    assert 0 <= found[0].start <= found[1].start
-    assert all(one.seconds >= 0 for one in found)
+    result = gathering.timeline({"timeline": timer.timeline})
+    assert [(event.step, event.state) for event in result] == [
+        ("one", "cached"),
+        ("test two", "done"),
+    ]
+    assert 0 <= result[0].start <= result[1].start
+    assert all(event.seconds >= 0 for event in result)
 
 
 def test_timeline_of_an_old_record() -> None:
-    found = gathering.timeline({"seconds": {"a": 1.5, "b": 2}})
-    assert [(one.step, one.start, one.seconds, one.state) for one in found] == [
+    result = gathering.timeline({"seconds": {"a": 1.5, "b": 2}})
+    assert [(event.step, event.start, event.seconds, event.state) for event in result] == [
         ("a", 0.0, 1.5, ""),
         ("b", 1.5, 2.0, ""),
     ]
@@ -81,7 +84,7 @@ def test_timeline_of_nothing(record: dict[str, object]) -> None:
 
 
 def evil() -> Facts:
-    """An image whose every text wants out."""
+    """Return an image whose texts all try to break out of their elements."""
     step = StepFacts(
         layer=EVIL,
         id="1" * 64,
@@ -105,7 +108,7 @@ def evil() -> Facts:
 
 
 class Seen(html.parser.HTMLParser):
-    """Which elements there are, with which attributes; and that each is closed."""
+    """The elements with their attributes; each is closed."""
 
     VOID = ("meta", "br", "img")
 
@@ -149,9 +152,9 @@ def test_nothing_is_loaded() -> None:
 
 
 def test_all_sections_are_there_without_a_record() -> None:
-    made = evil()
+    result = evil()
     bare = Facts(
-        plan=made.plan,
+        plan=result.plan,
         record={},
         events=(),
         definition="",

@@ -30,45 +30,45 @@ def test_the_sites_that_were_asked_for_are_there() -> None:
 
 @pytest.mark.parametrize("site", SITES)
 def test_a_site_of_ours_says_where_its_facts_are_from(site: str) -> None:
-    """And why each variable has its value, or has none."""
-    found = REAL.sites[site]
-    assert found.sources or site == "local"
-    for group, values in found.environment.groups.items():
-        assert set(values) == set(found.environment.reasons[group])
-    reasons = [x for group in found.environment.reasons.values() for x in group.values()]
-    for reason in (*reasons, *found.environment.not_set.values()):
+    """Require a reason for each variable, set or not."""
+    facts = REAL.sites[site]
+    assert facts.sources or site == "local"
+    for group, values in facts.environment.groups.items():
+        assert set(values) == set(facts.environment.reasons[group])
+    reasons = [x for group in facts.environment.reasons.values() for x in group.values()]
+    for reason in (*reasons, *facts.environment.not_set.values()):
         assert reason.why
         assert not reason.why.endswith(".")
-    assert all(text.endswith(".") for text in (*found.limits, *found.unverified))
+    assert all(text.endswith(".") for text in (*facts.limits, *facts.unverified))
 
 
 @pytest.mark.parametrize("site", [name for name in SITES if name not in {"local", "slurm-generic"}])
 def test_a_site_of_ours_says_where_images_are_built(site: str, run_cli: Cli) -> None:
-    """And who says so; the two others are no machine of anybody's."""
-    found = REAL.sites[site].builds
-    assert found is not None
-    assert not found.why.endswith(".")
+    """Show the source as well; the two others are no real machine."""
+    facts = REAL.sites[site].builds
+    assert facts is not None
+    assert not facts.why.endswith(".")
     shown = " ".join(run_cli("show", "site", site).out.split())
-    assert f"{found.why} read in {found.source}" in shown
+    assert f"{facts.why} read in {facts.source}" in shown
 
 
 @pytest.mark.parametrize("site", [name for name in SITES if name != "local"])
 def test_images_of_a_site_start_with_every_engine(site: str) -> None:
-    """Apptainer before 1.4.0 and SingularityCE call a squashfs of zstd corrupted."""
-    found = REAL.sites[site]
-    assert (found.compression, found.layout) == ("gzip", "flat")
+    """Avoid zstd, which Apptainer before 1.4.0 and SingularityCE call corrupted."""
+    facts = REAL.sites[site]
+    assert (facts.compression, facts.layout) == ("gzip", "flat")
 
 
 @pytest.mark.parametrize("site", SITES)
 def test_a_site_of_ours_lists_where_jobs_go(site: str) -> None:
-    found = REAL.sites[site]
-    default = found.job.directives.get(default_partition(found))
-    assert default in found.partitions if default else not found.partitions
+    facts = REAL.sites[site]
+    default = facts.job.directives.get(default_partition(facts))
+    assert default in facts.partitions if default else not facts.partitions
 
 
 @pytest.mark.parametrize("site", SITES)
 def test_everything_of_a_site_is_shown(site: str) -> None:
-    """Every fact that is text or a list of texts stands in what is printed."""
+    """Print every fact that is text or a list of texts."""
     text = "\n".join(show.show_lines(REAL, "site", site))
     document = show.show_document(REAL, "site", site)
     hidden = {"container_program"} if "container" not in REAL.sites[site].run_in else set()
@@ -85,7 +85,7 @@ def test_everything_of_a_site_is_shown(site: str) -> None:
         assert all(x.why in text and x.source in text for x in reasons.values())
 
 
-def test_what_goes_with_the_hosts_mpi(run_cli: Cli) -> None:
+def test_variables_of_the_hosts_mpi(run_cli: Cli) -> None:
     lines = run_cli("show", "site", "derecho").out.splitlines()
     start = lines.index("environment with the host's MPI (jobscript --run-in host, --host-mpi)")
     shown = lines[start : start + 8]
@@ -100,7 +100,7 @@ def test_what_goes_with_the_hosts_mpi(run_cli: Cli) -> None:
 
 
 def test_lumi(run_cli: Cli) -> None:
-    """The lines that a person looks for."""
+    """Print the lines that a person looks for."""
     lines = run_cli("show", "site", "lumi").out.splitlines()
     wanted = [
         "  GPUs                8 on each node, AMD, gfx90a",
@@ -168,19 +168,19 @@ def test_a_row_for_every_site(run_cli: Cli) -> None:
 
 
 def test_json_of_the_list_is_as_it_was(run_cli: Cli) -> None:
-    found = json.loads(run_cli("list", "sites", "--json").out)
-    assert found == {"sites": {name: REAL.sites[name].description for name in SITES}}
+    document = json.loads(run_cli("list", "sites", "--json").out)
+    assert document == {"sites": {name: REAL.sites[name].description for name in SITES}}
 
 
 def test_the_table_fits_a_terminal(clean_environment: Mapping[str, str]) -> None:
-    """Only the last column is wrapped."""
-    ours, theirs = pty.openpty()
+    """Wrap only the last column."""
+    terminal, child_end = pty.openpty()
     command = [sys.executable, "-m", "sifwright", "--project", str(CHECKOUT), "list", "sites"]
     env = {**clean_environment, "TERM": "xterm", "COLUMNS": "110"}
-    subprocess.run(command, env=env, check=True, stdout=theirs)
-    os.close(theirs)
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", os.read(ours, 1 << 16).decode()).splitlines()
-    os.close(ours)
+    subprocess.run(command, env=env, check=True, stdout=child_end)
+    os.close(child_end)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", os.read(terminal, 1 << 16).decode()).splitlines()
+    os.close(terminal)
     assert max(map(len, lines)) <= 110
     assert len(lines) > len(SITES) + 1
     assert sum(line.startswith(tuple(SITES)) for line in lines) == len(SITES)
@@ -233,8 +233,8 @@ def test_a_layer(run_cli: Cli) -> None:
     lines = run_cli("show", "layer", "base-debian").out.splitlines()
     assert lines[0] == "base-debian: A small Debian system, made with debootstrap"
     assert "  provides          base, apt" in lines
-    place = lines.index("  suite = bookworm")
-    assert lines[place + 1 : place + 3] == [
+    index = lines.index("  suite = bookworm")
+    assert lines[index + 1 : index + 3] == [
         "      Code name of the Debian release",
         "      one of: bookworm, trixie",
     ]

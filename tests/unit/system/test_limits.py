@@ -14,7 +14,7 @@ from sifwright.system import limits
 
 
 def _problems_with(limit: str) -> str:
-    """What is said in a process with a limit of its own."""
+    """Return the messages in a process with a limit of its own."""
     text = (
         "import resource, sys; from sifwright.make_image.check_machine import limit_checks;"
         f"number = resource.{limit}; resource.setrlimit(number, (900 * 10**6,) * 2)"
@@ -26,15 +26,15 @@ def _problems_with(limit: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("limit", "said"),
+    ("limit", "message"),
     [
         ("RLIMIT_NOFILE", "ulimit -n: the limit is 64; a build needs 256 open files"),
         ("RLIMIT_AS", "ulimit -v: the limit is 900000000; a build needs 4000000000 bytes of"),
         ("RLIMIT_FSIZE", "ulimit -f: the limit is 64; a build needs 1000000 bytes in one file"),
     ],
 )
-def test_a_low_limit_is_named_with_its_value(limit: str, said: str) -> None:
-    assert said in _problems_with(limit)
+def test_a_low_limit_is_named_with_its_value(limit: str, message: str) -> None:
+    assert message in _problems_with(limit)
 
 
 def test_all_threads_of_the_user_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -47,16 +47,16 @@ def test_all_threads_of_the_user_count(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert limits._tasks(os.geteuid() + 1) == 0  # noqa: SLF001
 
 
-@pytest.mark.parametrize(("user", "found"), [(0, []), (4242, [(30, 5, "ulimit -u")])])
+@pytest.mark.parametrize(("user", "expected"), [(0, []), (4242, [(30, 5, "ulimit -u")])])
 def test_the_limit_of_processes_is_not_roots(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, user: int, found: list[tuple[int, int, str]]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, user: int, expected: list[tuple[int, int, str]]
 ) -> None:
     """See setrlimit(2)."""
     monkeypatch.setattr(limits, "PROC", tmp_path)
     monkeypatch.setattr(limits, "_tasks", lambda _: 5)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (30, 30))
     monkeypatch.setattr(os, "getuid", lambda: user)
-    assert [(limit.value, limit.taken, limit.name) for limit in limits.processes()] == found
+    assert [(limit.value, limit.taken, limit.name) for limit in limits.processes()] == expected
 
 
 @pytest.mark.parametrize("version", ["1", "2"])

@@ -30,7 +30,7 @@ PARTS_OF_IT = (MARK, EXPECTED.removeprefix("Basic "))
 
 
 def arguments() -> Iterator[str]:
-    """The command lines of all processes of this machine."""
+    """Return the command lines of all processes of this machine."""
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             yield file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -39,7 +39,7 @@ def arguments() -> Iterator[str]:
 
 
 class Mirror:
-    """Gives files to users with the login, and looks at all arguments at each request."""
+    """A mirror for users with the login, which reads all arguments at each request."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -97,10 +97,10 @@ def test_of_a_repository(step: Step, mirror: Mirror, tmp_path: Path) -> None:
 
 def test_of_an_index(step: Step, mirror: Mirror) -> None:
     data = archive(readme="text\n")
-    place = mirror.folder / "simple" / "toy"
-    place.mkdir(parents=True)
-    (place / "toy-1.0.tar.gz").write_bytes(data)
-    (place / "index.html").write_text('<a href="toy-1.0.tar.gz">toy-1.0.tar.gz</a>')
+    folder = mirror.folder / "simple" / "toy"
+    folder.mkdir(parents=True)
+    (folder / "toy-1.0.tar.gz").write_bytes(data)
+    (folder / "index.html").write_text('<a href="toy-1.0.tar.gz">toy-1.0.tar.gz</a>')
     with serve(mirror.answer) as url:
         pip = {"PIP_INDEX_URL": url.replace("//", f"//{LOGIN}") + "/simple"}
         done = step.fetch(f"pip toy 1.0 {sha256(data)}", pip=pip)
@@ -130,7 +130,7 @@ def test_an_address_that_cannot_be_taken_apart() -> None:
 
 
 def test_a_host_has_one_login() -> None:
-    """A netrc file has no paths: a second login stays where it was."""
+    """Leave a second login at its address: a netrc file has no paths."""
     logins = Logins()
     add = partial(logins.without)
     assert add("https://u:p@a.example/x") == add("https://u:p@a.example:81/x").replace(":81", "")

@@ -22,7 +22,7 @@ def test_a_file_and_its_status(tmp_path: Path) -> None:
     [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")],
     ids=["pipe", "folder", "device"],
 )
-def test_what_is_no_regular_file(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_other_kinds_of_files(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "x")
     with pytest.raises(small_file.NotSmallError) as caught:
         small_file.read_bytes(tmp_path / "x")

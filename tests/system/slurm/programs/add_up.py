@@ -1,8 +1,8 @@
 """Adds up one value of every rank at rank 0, without torch: starts fast, and as careless as torch.
 
-Whoever comes to MASTER_PORT with the right first word is taken for one of this launch, of whichever
-launch it is; others are sent away, as torch's TCPStore does (a late caller of another launch's roll
-call may come by). Prints the sum on every rank.
+A client at MASTER_PORT with the right first word is taken for a rank of this launch. Other clients
+are sent away, as torch's TCPStore does: a late caller of another launch's roll call may come by.
+Prints the sum on every rank.
 """
 
 import os
@@ -32,9 +32,9 @@ def serve(own: int) -> int:
 def admit(server: socket.socket) -> tuple[socket.socket, int]:
     while True:
         guest = server.accept()[0]
-        said = guest.recv(100)
-        if said.startswith(WORD):
-            return guest, int(said.removeprefix(WORD))
+        message = guest.recv(100)
+        if message.startswith(WORD):
+            return guest, int(message.removeprefix(WORD))
         guest.close()
 
 

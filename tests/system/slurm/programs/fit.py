@@ -18,7 +18,7 @@ parallel: Any = importlib.import_module("torch.nn.parallel")
 
 
 def weights(source: Path) -> Any:
-    """As a program that starts from a published model gets them: through the user's cache."""
+    """Load the weights of a published model, through the user's cache."""
     torch.save({"weight": torch.zeros(1, 1), "bias": torch.zeros(1)}, source)
     name = f"start-{os.environ['RANK']}.pt"
     with contextlib.redirect_stdout(sys.stderr):
@@ -26,7 +26,7 @@ def weights(source: Path) -> Any:
 
 
 def fit(source: str) -> str:
-    """The line through every rank's point of y = 2x + 1; one alone does not say which line."""
+    """Fit a line through every rank's point of y = 2x + 1; one point alone gives no line."""
     rank, size = dist.get_rank(), dist.get_world_size()
     line = torch.nn.Linear(1, 1)
     line.load_state_dict(weights(Path(f"{source}-{rank}.pt")))
@@ -41,10 +41,11 @@ def fit(source: str) -> str:
 
 
 def main() -> None:
-    """The group goes as examples/train_digits.py says: its threads can abort an interpreter's end.
+    """Destroy the group as examples/train_digits.py does: its threads can abort an interpreter's
+    end.
 
-    They live as long as something refers to the group: the model's reference cycles, and default
-    arguments of torch.distributed.nn, which the model imports.
+    The threads live as long as a reference to the group. The model's reference cycles are such, and
+    default arguments of torch.distributed.nn, which the model imports.
     """
     dist.init_process_group("gloo")
     sys.stdout.write(f"{fit(sys.argv[1])} with {torch.__file__}\n")

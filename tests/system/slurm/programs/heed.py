@@ -1,10 +1,10 @@
 """Writes down which signals came; SIGTERM and SIGINT end it, with exit codes of its own.
 
-heed.py FOLDER: there, the files RANK.ready and RANK.NAME.
+It writes the files RANK.ready and RANK.NAME into the folder that is its argument.
 
-It ends the way a training does, some time after its handler asked for it, and ignores the signal
-from then on. One that does not may die of its second copy as Python ends: Slurm signals every
-process of a step, and Apptainer, being one of them, passes it on.
+It ends as a training does, some time after its handler asked, and ignores the signal from
+then on. Otherwise a second copy of the signal may kill it as Python ends. Slurm signals every
+process of a step, and Apptainer passes its signal on.
 """
 
 import os

@@ -17,7 +17,7 @@ def say(*words: object) -> None:
 
 
 class Mirror(http.server.BaseHTTPRequestHandler):
-    """Answers who has the login, and says to whom."""
+    """A server that answers clients with the login, and prints each client."""
 
     def do_GET(self) -> None:
         allowed = self.headers.get("Authorization") == f"Basic {LOGIN}"
