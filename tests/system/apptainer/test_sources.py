@@ -75,9 +75,9 @@ class Site:
         env = {**os.environ, "SIFWRIGHT_MIRRORS": str(self.folder / "mirrors.yaml")}
         return self.toy.build(*arguments, env=env)
 
-    def found(self, name: str) -> dict[str, object]:
-        document: dict[str, object] = json.loads((self.toy.output / name).read_text())
-        return document
+    def document(self, name: str) -> dict[str, object]:
+        content: dict[str, object] = json.loads((self.toy.output / name).read_text())
+        return content
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_all_through_the_mirrors_file(site: Site, engine: str, tmp_path: Path) -
     assert built.returncode == 0, built.stdout + built.stderr
     assert site.toy.execute(engine, "cat", "/fetched") == "one\nof the archive\n"
     digest = sha256(site.served)
-    assert site.found("record.json")["sources"] == [
+    assert site.document("record.json")["sources"] == [
         {"layer": "fetches", "source": "the-repository", "ref": "v1.0", "digest": site.commit},
         {"layer": "fetches", "source": "the-archive", "ref": "1.0", "digest": digest},
     ]
@@ -171,7 +171,7 @@ def test_by_hand_with_the_folder_that_sifwright_writes(
 
 def test_a_mirror_with_another_file_builds_nothing(site: Site) -> None:
     assert site.build("--quiet").returncode == 0
-    before = site.toy.sif.resolve(), sha256(site.toy.sif.read_bytes()), site.found("pins.json")
+    before = site.toy.sif.resolve(), sha256(site.toy.sif.read_bytes()), site.document("pins.json")
     expected = sha256(site.served)
     site.served = archive(readme="of somebody else\n")
     failed = site.build("--no-cache", "--force")
@@ -184,7 +184,7 @@ def test_a_mirror_with_another_file_builds_nothing(site: Site) -> None:
     ):
         assert word in failed.stderr
     assert CANARY not in failed.stdout + failed.stderr
-    after = site.toy.sif.resolve(), sha256(site.toy.sif.read_bytes()), site.found("pins.json")
+    after = site.toy.sif.resolve(), sha256(site.toy.sif.read_bytes()), site.document("pins.json")
     assert after == before
     assert site.toy.leftovers() == []
 
@@ -193,7 +193,7 @@ def test_unpinned_sources_are_held_to_their_first_use(site: Site) -> None:
     unchecked = {"unchecked": "the repository could not be reached"}
     site.pins(repository=unchecked, archive=unchecked)
     assert site.build("--quiet").returncode == 0
-    assert site.found("pins.json") == {
+    assert site.document("pins.json") == {
         "fetches the-archive 1.0": sha256(site.served),
         "fetches the-repository v1.0": site.commit,
     }
@@ -204,14 +204,14 @@ def test_unpinned_sources_are_held_to_their_first_use(site: Site) -> None:
     assert f"expected: {site.commit}, what it was when it was first used here" in refused.stderr
     assert f"found:    {moved}" in refused.stderr
     # Meant: the entry is taken out.
-    record = site.found("pins.json")
+    record = site.document("pins.json")
     del record["fetches the-repository v1.0"]
     (site.toy.output / "pins.json").write_text(json.dumps(record))
     assert site.build("--quiet", "--no-cache", "--force").returncode == 0
-    assert site.found("pins.json")["fetches the-repository v1.0"] == moved
+    assert site.document("pins.json")["fetches the-repository v1.0"] == moved
     # What the cache has was made from another commit than this image is held to now.
     assert site.build("--quiet", "--force").returncode == 0
-    assert site.found("pins.json")["fetches the-repository v1.0"] == moved
+    assert site.document("pins.json")["fetches the-repository v1.0"] == moved
 
 
 def test_missing_sources_are_named_together_before_the_build(site: Site) -> None:

@@ -120,7 +120,7 @@ LAUNCHES = {
 class Outcome:
     """The outcome of one rank: `status` is None if it still ran."""
 
-    said: str
+    messages: str
     printed: str  # by the training
     status: int | None
 
@@ -151,10 +151,10 @@ class Started:
         return set(range(self.ranks)) - self.launch.silent
 
     def outcome(self, rank: int) -> Outcome:
-        results, printed = ((self.folder / f"{rank}.{end}").read_text() for end in ("err", "out"))
+        messages, printed = ((self.folder / f"{rank}.{end}").read_text() for end in ("err", "out"))
         end = self.folder / f"{rank}.end"
         status = int(end.read_text()) if end.exists() else None
-        return Outcome(said=results, printed=printed, status=status)
+        return Outcome(messages=messages, printed=printed, status=status)
 
     def outcomes(self) -> dict[int, Outcome]:
         """Return the outcome of every rank that started, within the limit."""

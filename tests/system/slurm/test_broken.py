@@ -42,6 +42,6 @@ def test_every_rank_names_the_cause(started: dict[str, Started], name: str) -> N
     for rank, outcome in outcomes.items():
         assert outcome.status not in (None, 0), f"rank {rank}: {outcome}"
         assert outcome.printed == "", "it ran the training"
-        is_named = any(re.search(pattern, outcome.said) for pattern in LAUNCHES[name].expected)
+        is_named = any(re.search(pattern, outcome.messages) for pattern in LAUNCHES[name].expected)
         assert is_named, f"rank {rank}: {outcome}"
-        assert "Traceback" not in outcome.said
+        assert "Traceback" not in outcome.messages

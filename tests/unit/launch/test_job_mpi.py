@@ -150,17 +150,17 @@ def test_torchrun_starts_no_ranks_of_mpi(site: Site, mpi: ImageMpi) -> None:
 
 
 def test_notes(site: Site) -> None:
-    def said(mpi: ImageMpi, **asked: object) -> list[str]:
+    def notes(mpi: ImageMpi, **asked: object) -> list[str]:
         values = {"nodes": 2, "arguments": ("x.py",), "mpi": mpi} | asked
         return list(mpi_notes(decide_job(site, JobRequest(**values))))  # type: ignore[arg-type]
 
-    (torchrun,) = said(replace(MPICH, of_base=True), launcher="torchrun")
+    (torchrun,) = notes(replace(MPICH, of_base=True), launcher="torchrun")
     assert torchrun.startswith("torchrun does not start MPI ranks")
     assert "MPICH 5.0.1 (here)" in torchrun
-    (unknown,) = said(ImageMpi(name=UNKNOWN, source="x.sif (not on this machine)"))
+    (unknown,) = notes(ImageMpi(name=UNKNOWN, source="x.sif (not on this machine)"))
     assert unknown.startswith("the MPI of x.sif (not on this machine) is not known here")
-    assert said(MPICH) == said(NO_MPI) == said(NO_MPI, launcher="torchrun") == []
-    assert said(MPICH, launcher="torchrun", pmi="none") == []
+    assert notes(MPICH) == notes(NO_MPI) == notes(NO_MPI, launcher="torchrun") == []
+    assert notes(MPICH, launcher="torchrun", pmi="none") == []
 
 
 TABLE = {"mpich": {"pmi": ("pmi1",)}, "openmpi": {"pmi": ("pmix",)}}
