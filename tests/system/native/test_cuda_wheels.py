@@ -43,11 +43,11 @@ def test_kernels_and_horovod_are_compiled(tmp_path: Path) -> None:
     write(project / "defs/sites/plain.yaml", site)
     image = {"description": "a test", "layers": [{"layer": name} for name in LAYERS]}
     write(project / "defs/images/cuda.yaml", image)
-    place = ("--project", project, "install", "plain", "cuda", "--prefix", prefix)
-    done = sifwright(*place, timeout=SECONDS)
+    words = ("--project", project, "install", "plain", "cuda", "--prefix", prefix)
+    done = sifwright(*words, timeout=SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     (tmp_path / "says.py").write_text(SAYS)
     script = f"source {prefix}/current/bin/activate; python {tmp_path}/says.py"
-    said = run(["bash", "-c", script]).stdout.split()
-    assert said[:3] == ["13.0", "True", "True"]
-    assert said[3] == str((prefix / "current").resolve() / "cuda")
+    answer = run(["bash", "-c", script]).stdout.split()
+    assert answer[:3] == ["13.0", "True", "True"]
+    assert answer[3] == str((prefix / "current").resolve() / "cuda")
