@@ -1,4 +1,7 @@
-"""Choose what runs the steps of a build, and open it."""
+"""Choose what runs the steps of a build, and open it.
+
+prepare.py connects to Docker Engine or podman, if the user asks for it (`BuildContext.docker`).
+"""
 
 from contextlib import AbstractContextManager
 from typing import Any

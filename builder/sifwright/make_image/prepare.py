@@ -1,8 +1,7 @@
 """Check the machine before a build, and prepare the folders and settings that it uses."""
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +9,17 @@ from sifwright.catalog.model import Site
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.engines import docker
 from sifwright.host.engines.docker import Docker
-from sifwright.make_image.cache import pruning
 from sifwright.make_image.check_machine import preflight
-from sifwright.make_image.docker import docker_build
+from sifwright.make_image.remove_stale import remove_stale
 from sifwright.make_image.resolve_request import host_settings
+from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.resolve_request.build_request import BuildRequest
 from sifwright.make_image.resolve_request.host_settings import Settings
-from sifwright.make_image.resolve_request.inputs import Inputs
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.render import oci_config
 from sifwright.render.definition import require_header
-from sifwright.system import cache_folder, files, tempdirs
+from sifwright.system import files
 from sifwright.system.progress import Progress, Timer
 from sifwright.system.tempdirs import (
     TEMPORARY_FIX,
@@ -74,21 +72,6 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
         finally:
             if context.log.exists():
                 files.publish(context.log, output.log)
-
-
-def remove_stale(folder: Path, engine: Docker | None) -> None:
-    """Remove what killed builds left: folders, claims, leases and containers.
-
-    `folder` is that of the image. The checks of the machine report a cache that cannot be used.
-    """
-    tempdirs.remove_stale(folder, temporary_root(), cache_folder.root())
-    for root in (cache_folder.root(), cache_folder.downloads()):
-        if os.access(root / cache_folder.CLAIMS, os.W_OK):
-            with suppress(MachineError):
-                cache_folder.look(root)
-                pruning.remove_stale(root)
-    if engine:
-        docker_build.remove_stale(engine)
 
 
 def _require_secrets(request: BuildRequest) -> None:

@@ -17,8 +17,8 @@ from sifwright.make_image.lock import compare_locks, deb_repository, debian, loc
 from sifwright.make_image.lock.installed import refuse_difference
 from sifwright.make_image.lock_format import lock_file
 from sifwright.make_image.lock_format.lock_file import Archive, Deb
+from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.base_image import BaseImage
-from sifwright.make_image.resolve_request.inputs import Inputs
 from sifwright.make_image.resolve_request.inspect_base import KnownBase, inspect_base
 from sifwright.plan.base_request import inspected_facts
 from sifwright.plan.resolve import resolve

@@ -1,6 +1,6 @@
 """Keep the results of steps in folders under their keys, for all builds of a user.
 
 Any number of processes on any number of machines share a cache. They claim a key, hold leases on
-what they use, and drop what is damaged. Downloads are kept in a second cache of the same kind.
+what they use, and drop what is damaged. `downloads` keeps a second `Store`.
 What a key covers is decided in `run_steps` (step_keys.py).
 """

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.forecast.disk_needs import BuildMode, DiskNeeds
+from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.base_image import base_image_of
-from sifwright.make_image.resolve_request.inputs import Inputs
 from sifwright.make_image.run_steps import step_keys
 from sifwright.make_image.run_steps.step_keys import CachedSteps
 from sifwright.plan.model import Plan, Step

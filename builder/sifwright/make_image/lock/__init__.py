@@ -1,6 +1,6 @@
-"""Work with locks: find what an image has, look it up, fetch it, bundle it, compare it.
+"""Work with locks: list the packages of an image, fetch the files of a lock, compare two locks.
 
 An inventory of an image, or a lock, comes in. A folder with every locked file goes out, from the
-cache, the network or a bundle. The lock file itself is read and written in `lock_format`.
-No step is run here: make_lock.py beside this folder does so for a new lock.
+cache, the network or a bundle. `lock_format` reads and writes the lock file itself. The file
+make_lock.py beside this folder runs the steps for a new lock.
 """

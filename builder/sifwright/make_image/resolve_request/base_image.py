@@ -1,4 +1,4 @@
-"""The image that a plan starts from: where it is, and which one exactly."""
+"""The image that a plan starts from: its name and its place; its digest is in base_digest.py."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -9,9 +9,9 @@ from sifwright.catalog.model import LayerFile
 from sifwright.host.engines import apptainer
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.host.engines.docker import Docker
+from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.build_request import BuildRequest
 from sifwright.make_image.resolve_request.host_settings import Settings
-from sifwright.make_image.resolve_request.inputs import Inputs
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.render import build_files
 from sifwright.render.definition import with_machine

@@ -1,4 +1,4 @@
-"""The inputs of a build beside its plan: the base image as it is now, and first uses."""
+"""The digest that the base image's tag has, now or since the last build; and first uses."""
 
 from __future__ import annotations
 

@@ -1,0 +1,27 @@
+"""Remove what killed builds left."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from sifwright.errors import MachineError
+from sifwright.host.engines.docker import Docker
+from sifwright.make_image.cache import pruning
+from sifwright.make_image.docker import docker_build
+from sifwright.system import cache_folder, tempdirs
+from sifwright.system.tempdirs import temporary_root
+
+
+def remove_stale(folder: Path, engine: Docker | None) -> None:
+    """Remove what killed builds left: folders, claims, leases and containers.
+
+    `folder` is that of the image. The checks of the machine report a cache that cannot be used.
+    """
+    tempdirs.remove_stale(folder, temporary_root(), cache_folder.root())
+    for root in (cache_folder.root(), cache_folder.downloads()):
+        if os.access(root / cache_folder.CLAIMS, os.W_OK):
+            with suppress(MachineError):
+                cache_folder.look(root)
+                pruning.remove_stale(root)
+    if engine:
+        docker_build.remove_stale(engine)
