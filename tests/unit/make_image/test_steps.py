@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -155,6 +157,31 @@ def test_a_result_damaged_once_is_made_again(plan: Plan, ground: Ground) -> None
     artifact = assembled(made_by(plan, ground, "flat"))
     assert ground.ran == [0, 1, 2, 1]
     assert list(artifact.keys) == list(LAYERS)
+
+
+def test_a_step_that_another_build_made_is_cached(
+    plan: Plan, ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the claim of the first step when this build asks, and ends while this build waits."""
+    (tmp_path / "second").mkdir()
+    first, second = made_by(plan, ground), made_by(plan, Ground(tmp_path / "second"))
+    held, told = threading.Event(), threading.Event()
+
+    def slow(*arguments: Any, **options: Any) -> PackedLayer:
+        held.set()
+        assert told.wait(60)
+        return pack(*arguments, **options)
+
+    monkeypatch.setattr(step_life, "pack", slow)
+    timer = second.context.watcher.timer
+    monkeypatch.setattr(timer.progress, "note", lambda _line: told.set())
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(assembled, first)
+        assert held.wait(60)
+        second.step_results.result(0, [])
+        other.result()
+    assert [step["state"] for step in timer.timeline] == ["cached"]
+    assert first.context.watcher.timer.timeline[0]["state"] == "done"
 
 
 def test_a_build_says_that_a_cached_step_was_dropped(plan: Plan, ground: Ground) -> None:

@@ -4,7 +4,7 @@ The states of a step, and what leads to each:
 
     leased   `result` reserves the key, so that no prune removes the entry
     cached   the entry is there: nothing runs
-    waiting  another build has the claim of the key (`_make_or_wait`)
+    waiting  another build has the claim of the key (`_make_or_wait`); then it is cached
     running  we have it: the step runs in a tree or on an overlay (`Sandbox.run`),
              while the results below are read and checked (`_being_checked`)
     packed   what it changed is a squashfs file (`_pack`); if an overlay may be wrong
@@ -67,15 +67,19 @@ class StepResults:
         # Before it is looked for: a prune leaves it alone from now on.
         self.leases.enter_context(lease(self.cached.store, [key]))
         self._watcher.timer.start(step.layer.name)
+        made = False
         entry = self.cached.store.peek(key)
         if entry:
             self.cached.store.touch(entry)
-        result = entry or self._make_or_wait(number, key, below)
-        self._watcher.timer.finish("cached" if entry else "done")
-        return result
+        else:
+            entry, made = self._make_or_wait(number, key, below)
+        self._watcher.timer.finish("done" if made else "cached")
+        return entry
 
-    def _make_or_wait(self, number: int, key: str, below: Sequence[CacheEntry]) -> CacheEntry:
-        """Make the result, or wait for whoever is making it."""
+    def _make_or_wait(
+        self, number: int, key: str, below: Sequence[CacheEntry]
+    ) -> tuple[CacheEntry, bool]:
+        """Make the result, or wait for whoever is making it; return whether we made it."""
         waiting = f"waiting for layer '{self.context.plan.steps[number].layer.name}'"
 
         def tell(owner: str) -> None:
@@ -84,9 +88,9 @@ class StepResults:
         while True:
             with claim(self.cached.store, key, on_wait=tell) as ours:
                 if ours:
-                    return self._make(number, key, below)
+                    return self._make(number, key, below), True
             if entry := self.cached.store.peek(key):
-                return entry
+                return entry, False
 
     def _make(self, number: int, key: str, below: Sequence[CacheEntry]) -> CacheEntry:
         since, first = time.monotonic(), len(self._watcher.used)
