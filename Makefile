@@ -28,6 +28,7 @@ NAME ?=
 ONLY ?=
 PREFIX ?=
 SUBMIT ?=
+MATRIX ?=
 SIGN ?=
 # What a user types is data. make would expand `$(shell …)` in it, and the shell `$(…)`: so each is
 # taken unexpanded, once, and reaches the recipes through the environment only.
@@ -49,8 +50,9 @@ override NAME := $(value NAME)
 override ONLY := $(value ONLY)
 override PREFIX := $(value PREFIX)
 override SUBMIT := $(value SUBMIT)
+override MATRIX := $(value MATRIX)
 override SIGN := $(value SIGN)
-export SITE IMAGE NODES SET SCRIPT JOB LAYOUT ENGINE TESTS PYTEST V DATE REQUIREMENTS LOCK NAME ONLY PREFIX SUBMIT SIGN
+export SITE IMAGE NODES SET SCRIPT JOB LAYOUT ENGINE TESTS PYTEST V DATE REQUIREMENTS LOCK NAME ONLY PREFIX SUBMIT MATRIX SIGN
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
@@ -64,7 +66,7 @@ help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do \
 	  printf '  %-11s %s\n' "$$target" "$$text"; done
 
-sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (LAYOUT=layered, ENGINE=docker, SIGN=key.pem; SUBMIT=1: by jobs)
+sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (LAYOUT=layered, ENGINE=docker, SIGN=key.pem; SUBMIT=1: by jobs, MATRIX=layer.option=a,b: several)
 	@tools/run-sifwright build
 
 native: venv ## Install the layers of IMAGE on the host of SITE, below PREFIX=DIR (SUBMIT=1: by a job)

@@ -102,6 +102,7 @@ def test_choices_reach_the_command(run: Run, copy: Path) -> None:
         "IMAGE=pytorch-rocm",
         "V=1",
         "SET=a.b=1  c.d=2",
+        "MATRIX=a.v=1,2  c.w=x,y",
         "LAYOUT=flat",
         "TESTS=all",
         "ENGINE=docker",
@@ -110,6 +111,7 @@ def test_choices_reach_the_command(run: Run, copy: Path) -> None:
     assert done.returncode == 0
     assert arguments(copy) == [
         *("build", "lumi", "pytorch-rocm", "--set=a.b=1", "--set=c.d=2"),
+        *("--matrix=a.v=1,2", "--matrix=c.w=x,y"),
         *(
             "--layout",
             "flat",
@@ -122,7 +124,7 @@ def test_choices_reach_the_command(run: Run, copy: Path) -> None:
             "--verbose",
         ),
     ]
-    assert run("make", "plan", "V=1", cwd=copy).returncode == 0
+    assert run("make", "plan", "V=1", "MATRIX=a.v=1,2", cwd=copy).returncode == 0
     assert arguments(copy) == ["plan", "local", "", "--explain"]
 
 
