@@ -41,6 +41,15 @@ def test_words_after_the_dashes_are_the_scripts(
     assert _last(result.out) == f"conda-python-distributed {command}"
 
 
+def test_an_image_of_a_matrix(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run_cli("--project", GOOD, *JOB, "--image", "small@1.1.0@7", "--", "train.py")
+    assert result.code == 0
+    assert f"{tmp_path}/build/here/small@1.1.0@7/image.sif" in result.out
+
+
 def test_the_file(run_cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "my job.sh"
     path.write_text("before")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sifwright.catalog.model import Catalog
 from sifwright.cli.options import arguments as shared
-from sifwright.cli.options import context
+from sifwright.cli.options import context, matrix
 from sifwright.errors import MachineError
 from sifwright.images.contents.inventory import Inventory, inventory
 from sifwright.images.sif.fingerprint import known_record
@@ -76,6 +76,7 @@ def _target(arguments: Namespace) -> tuple[str, Catalog | None]:
     if not arguments.image and is_file_or_scheme(arguments.target):
         return arguments.target, None
     arguments.site, arguments.settings = arguments.target, []
+    matrix.read_name(arguments)
     plan = context.resolve_plan(arguments)
     output: ImageFolder = context.built(arguments, plan)
     return str(output.link), context.load(arguments)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sifwright.catalog.model import Site
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import matrix
 from sifwright.cli.options.context import built, load, resolve_plan
 from sifwright.errors import TestError
 from sifwright.launch.comm import check, results, start
@@ -35,6 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Measure, and print the result; raises `TestError` if the network is not the site's."""
     arguments.settings = []
+    matrix.read_name(arguments)
     request = check.request(arguments)
     site, output = _on_host(arguments) if request.environment else _in_image(arguments)
     is_slow = request.backend == "gloo" or site.vendor == "cpu"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sifwright.catalog.model import Catalog, Site
 from sifwright.cli.options import arguments as shared
-from sifwright.cli.options import context
+from sifwright.cli.options import context, matrix
 from sifwright.errors import UsageError, quoted
 from sifwright.host.network.http import redact_url
 from sifwright.install import collect_facts, easybuild_folder, help_text, module
@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> None:
     url = _image_url(arguments)
     content = replace(bundle_of(arguments), image_url=url)
     site, image = arguments.site, content.facts.image or Path(arguments.sif).stem
-    folder = Path(arguments.output, site, image, "easybuild")
+    folder = Path(arguments.output, site, f"{image}{matrix.suffix(arguments)}", "easybuild")
     path = easybuild_folder.write(content, folder)
     print_line(f"easyconfig: {path}")
     sif = content.module.sif
@@ -53,6 +53,7 @@ def run(arguments: Namespace) -> None:
 
 def bundle_of(arguments: Namespace) -> EasyBuildFolder:
     """Return the files of an installation."""
+    matrix.read_name(arguments)
     catalog = context.load(arguments)
     site = get_or_suggest(catalog.sites, arguments.site, "site")
     central = _central(arguments, site)

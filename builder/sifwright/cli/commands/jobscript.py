@@ -10,6 +10,7 @@ from pathlib import Path
 from sifwright.catalog.model import Site
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import matrix
 from sifwright.cli.options.context import load
 from sifwright.images.sif.fingerprint import expected_digests
 from sifwright.launch import image_check, job_files, job_image_mpi, job_notes
@@ -92,13 +93,14 @@ def _scheduler(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Write the script to standard output or to a file."""
+    arguments.image, values = matrix.split_name(arguments.image)
     catalog = load(arguments)
     site = get_or_suggest(catalog.sites, arguments.site, "site")
     project = project_folder(arguments.project)
     # A launch that hangs costs a job's hours: no script for a site that does not pass lint.
     lint.refuse(site, lint.locator(project / "defs", site))
     image = get_or_suggest(catalog.images, arguments.image or site.image, "image")
-    request = _request(arguments, site, _built(site, image.name), project)
+    request = _request(arguments, site, _built(site, image.name, values), project)
     decide_job(site, request)  # a wrong word is refused before any image is looked at
     mpi = job_image_mpi.mpi(catalog, site, image, request)
     job = decide_job(site, replace(request, mpi=mpi))
@@ -118,9 +120,12 @@ def run(arguments: Namespace) -> None:
     print_line(f"submit it:  {_SUBMIT[site.scheduler]} {shlex.quote(arguments.output)}")
 
 
-def _built(site: Site, image: str) -> str:
-    """Return the image of this checkout, in the form that the site's engine runs."""
-    folder = Path("build", site.name, image).absolute()
+def _built(site: Site, image: str, values: str) -> str:
+    """Return the image of this checkout, in the form that the site's engine runs.
+
+    `values` is the end of the name of its folder, of `build --matrix`.
+    """
+    folder = Path("build", site.name, f"{image}{values}").absolute()
     names = {"sif": folder / "image.sif", "squashfs": folder / f"{image}.sqsh"}
     return str(names.get(site.delivery, f"localhost/sifwright/{image}:{site.name}"))
 

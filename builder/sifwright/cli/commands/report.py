@@ -7,21 +7,19 @@ from functools import partial
 from pathlib import Path
 
 from sifwright.catalog.model import Catalog
-from sifwright.cli.options import context
+from sifwright.cli.options import context, matrix
 from sifwright.errors import MachineError, UsageError
 from sifwright.install.native.native_folder import InstalledVersion, NativeFolder, native_folder
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
-from sifwright.make_image.verify.rebuild import settings_of
 from sifwright.plan.model import Plan
 from sifwright.plan.native import with_env_manager
-from sifwright.plan.plan_file import PlanFacts, parse_plan
 from sifwright.plan.resolve import get_or_suggest, resolve
 from sifwright.report.fleet import MISSING, REFUSED, ImageState, image_state
 from sifwright.report.page import prefix_data
 from sifwright.report.page.html import render, render_fleet
 from sifwright.report.page.report_data import gather
 from sifwright.report.prefix_state import prefix_state
-from sifwright.system import files, small_file
+from sifwright.system import files
 from sifwright.system.terminal import print_line
 
 HELP = "write a page about an image or an installation, or about all"
@@ -51,6 +49,7 @@ def run(arguments: Namespace) -> None:
         facts = prefix_data.gather(folder)
         target = _written(render(facts), Path(page) if page else folder.page)
     else:
+        matrix.read_name(arguments)
         target = write(context.built(arguments, context.resolve_plan(arguments)), page)
     print_line(f"report: {target} ({target.stat().st_size / 1e3:.0f} kB)")
 
@@ -93,7 +92,7 @@ def _states(catalog: Catalog, arguments: Namespace, now: datetime) -> Iterator[I
     folders = {_BUILD / site / image for site in catalog.sites for image in catalog.images}
     for folder in sorted(folders | built):
         plan = partial(_plan, catalog, arguments, folder, is_built=folder in built)
-        image = folder.name.partition("@")[0]
+        image, _ = matrix.split_name(folder.name)
         yield image_state(ImageFolder(folder=folder, name=image), plan, now)
 
 
@@ -108,20 +107,13 @@ def _native_plan(catalog: Catalog, version: InstalledVersion) -> Plan:
 
 def _plan(catalog: Catalog, arguments: Namespace, folder: Path, *, is_built: bool) -> Plan:
     """Return the plan as it is now; only for a built image, its base image is looked at."""
-    site, (image, *values) = folder.parent.name, folder.name.split("@")
+    site, (image, values) = folder.parent.name, matrix.split_name(folder.name)
     if is_built:
         catalog = context.with_extension(catalog, arguments, site, image)
         catalog = context.with_image(catalog, arguments, site, image)
     # An image of `build --matrix` has values that the definitions do not name.
-    settings = settings_of(_built_plan(folder)) if values else ()
+    settings = matrix.recorded_settings(folder) if values else ()
     return resolve(catalog, site, image, settings)
-
-
-def _built_plan(folder: Path) -> PlanFacts:
-    try:
-        return parse_plan(small_file.read_bytes(folder / "record.json"))
-    except (OSError, ValueError) as error:
-        raise UsageError.of(f"its record cannot be read: {error}", where=str(folder)) from None
 
 
 def _written(text: str, target: Path) -> Path:

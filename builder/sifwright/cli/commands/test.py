@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from sifwright.cli.options import arguments as shared
-from sifwright.cli.options import emulation
+from sifwright.cli.options import emulation, matrix
 from sifwright.cli.options.context import built, progress_of, resolve_plan
 from sifwright.make_image.test_image.run_tests import rerun_tests
 
@@ -20,6 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Run the tests; raises `TestError` if one fails."""
     arguments.settings = []
+    matrix.read_name(arguments)
     plan = resolve_plan(arguments)
     emulation.start(plan, progress_of(arguments), compilers=True)
     rerun_tests(built(arguments, plan), progress_of(arguments))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sifwright.cli.options import arguments as shared
-from sifwright.cli.options import locks
+from sifwright.cli.options import locks, matrix
 from sifwright.cli.options.context import progress_of, resolve_plan
 from sifwright.errors import UsageError
 from sifwright.images.sif.fingerprint import read_record
@@ -77,6 +77,7 @@ def _rebuilt(arguments: Namespace, sif: Path, record: Mapping[str, Any]) -> Chec
     planned = parse_plan(json.dumps(record))
     folder = sif.resolve().parent
     arguments.site, arguments.image = planned.site, planned.image
+    _, arguments.suffix = matrix.split_name(folder.name)
     arguments.settings, arguments.output = rebuild.settings_of(planned), str(folder.parent.parent)
     arguments.quiet, arguments.verbose = arguments.json, False
     if "lock" in record and arguments.locked is None and not arguments.bundle:

@@ -4,8 +4,13 @@ import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from itertools import product
+from pathlib import Path
 
 from sifwright.errors import UsageError
+from sifwright.images.sif.fingerprint import RECORD
+from sifwright.make_image.verify.rebuild import settings_of
+from sifwright.plan.plan_file import parse_plan
+from sifwright.system import small_file
 
 # A value names a folder.
 _AXIS = re.compile(r"(?P<option>[^=]+\.[^=]+)=(?P<values>\w[\w.+-]*(,\w[\w.+-]*)*)", re.ASCII)
@@ -45,8 +50,37 @@ def words(arguments: Namespace) -> list[str]:
     return [f"--set={text}" for text in arguments.settings] + chosen
 
 
+def split_name(name: str) -> tuple[str, str]:
+    """Return the name of the image, and `@VALUE` for each option, of IMAGE@VALUE."""
+    image, at, values = name.partition("@")
+    return image, at + values
+
+
+def read_name(arguments: Namespace) -> None:
+    """Take an image that --matrix built by its name, IMAGE@VALUE, and its options by its record.
+
+    Raises `UsageError` without a record.
+    """
+    folder = Path(arguments.output, arguments.site, arguments.image)
+    arguments.image, arguments.suffix = split_name(arguments.image)
+    if arguments.suffix:
+        arguments.settings = [*recorded_settings(folder), *arguments.settings]
+
+
+def recorded_settings(folder: Path) -> list[str]:
+    """Return the options of --set and --matrix of a built image; raises `UsageError`."""
+    try:
+        return settings_of(parse_plan(small_file.read_bytes(folder / RECORD)))
+    except (OSError, ValueError) as error:
+        message = f"its record cannot be read: {error}"
+        fix = "Build it: sifwright build SITE IMAGE --matrix LAYER.OPTION=VALUE"
+        raise UsageError.of(message, where=str(folder), fix=fix) from None
+
+
 def suffix(arguments: Namespace) -> str:
     """Return the end of the name of an image's folder: `@VALUE` for each option."""
+    if hasattr(arguments, "suffix"):
+        return str(arguments.suffix)
     values = (text.partition("=")[2] for text in getattr(arguments, "matrix", ()))
     return "".join(f"@{value}" for value in values)
 
