@@ -9,11 +9,12 @@ import pytest
 from sifwright.catalog.layer_builds import Resources
 from sifwright.catalog.model import Catalog
 from sifwright.errors import MachineError
+from sifwright.launch.submit import job_script
 from sifwright.launch.submit.by_hand import commands
 from sifwright.launch.submit.graph import BuildJob, Task, build_jobs
 from sifwright.launch.submit.job_script import render_script
 from sifwright.launch.submit.jobs_place import of_images
-from sifwright.launch.submit.schedulers import SCHEDULERS, answer, clock, pbs_states, slurm_states
+from sifwright.launch.submit.schedulers import SCHEDULERS, answer, clock, slurm_states
 from sifwright.launch.submit.submission import prepare
 from tests.unit.conftest import CHECKOUT, Cli
 
@@ -89,7 +90,7 @@ def test_jobs_that_wait_already_are_not_submitted_again() -> None:
         (
             "pbs",
             "qsub -W depend=afterok:7 job",
-            "l=select=1:ncpus=32:mem=128gb l=walltime=06:00:00 o=log j=oe",
+            "l=select=1:ncpus=32:mem=128gb l=walltime=06:00:00 o=log j=oe k=doe",
         ),
         (
             "flux",
@@ -123,14 +124,6 @@ def test_states_of_slurm() -> None:
     }
 
 
-def test_a_job_that_pbs_can_never_run() -> None:
-    """Take the state that OpenPBS 23.06.06 shows for it."""
-    reason = "Can Never Run: Insufficient amount of resource: ncpus (R: 4 A: 2 T: 2)"
-    comment = f"    comment = {reason[:60]}\n\t{reason[60:]}\n"
-    text = f"Job Id: 0.host\n    Job_Name = x\n    job_state = Q\n{comment}\n"
-    assert pbs_states(text) == {"0.host": ("queued", reason)}
-
-
 def test_the_script_of_a_site(
     real: Catalog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -148,6 +141,7 @@ def test_the_script_of_a_site(
         "#PBS -l walltime=09:00:00",
         f"#PBS -o {tmp_path}/log",
         "#PBS -j oe",
+        "#PBS -k doe",
         "#PBS -A NCAR0001",
     ]
 
@@ -167,6 +161,17 @@ def test_facts_of_a_site_for_builds(real: Catalog, tmp_path: Path) -> None:
     assert at_site.index("settings/environment") < at_site.index(proxy)
     assert "proxy" not in elsewhere
     assert "#PBS -q" not in elsewhere
+
+
+def test_the_log_of_an_earlier_job_goes(real: Catalog, tmp_path: Path) -> None:
+    """PBS would append to it."""
+    submission = prepare(real.sites["derecho"], "", ["A=x"], of_images(str(tmp_path)))
+    (job,) = build_jobs([chain("derecho/x")], {})
+    log = tmp_path / "derecho" / "x" / "image.job.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("earlier")
+    assert job_script.write(submission, job).log == log
+    assert not log.exists()
 
 
 def test_commands_for_a_shell(real: Catalog, tmp_path: Path) -> None:
@@ -213,18 +218,40 @@ def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
         return subprocess.CompletedProcess(words, exchange["status"], out, err)
 
     monkeypatch.setattr("sifwright.system.processes.capture", capture)
-    pbs, ids = SCHEDULERS["pbs"], [f"{number}.pbshost" for number in (12, 13, 14, 15)]
-    scripts = ("job.sh", "broken.sh", "job.sh", "slow.sh")
-    after = ("", ids[0], ids[1], "")
-    for name, script, before in zip(ids, scripts, after, strict=True):
-        assert pbs.job_id(answer(pbs.submit(f"/scratch/rec/{script}", before))) == name
+    pbs, ids = SCHEDULERS["pbs"], [f"{number}.pbshost" for number in range(45, 51)]
+    scripts = ("job", "broken", "job", "slow", "wide", "over")
+    after = ("", ids[0], ids[1], "", "", "")
+
+    def submit(script: str, before: str = "") -> str:
+        return pbs.job_id(answer(pbs.submit(f"/scratch/rec/{script}.sh", before)))
+
+    assert [submit(*pair) for pair in zip(scripts, after, strict=True)] == ids
     with pytest.raises(MachineError, match=r"^qsub: Unknown queue$"):
-        answer(pbs.submit("/scratch/rec/refused.sh", ""))
+        submit("refused")
     states = pbs.states([*ids, "99.pbshost"])
-    assert [state for state, _ in states.values()] == ["running", "queued", "queued", "running"]
-    answer(pbs.cancel([ids[3]]))
-    ended = [state for state, _ in pbs.states(ids).values()]
-    assert ended == ["done", "failed", "cancelled", "cancelled"]
+    assert [state for state, _ in states.values()] == [
+        *("running", "queued", "queued", "running", "queued", "running")
+    ]
+    never = "Can Never Run: Insufficient amount of resource: ncpus (R: 64 A: 8 T: 8)"
+    assert [states[name].reason for name in ids] == ["", "", "", "", never, ""]
+    answer(pbs.cancel(ids[3:5]))
+    with pytest.raises(MachineError, match=f"^qdel: Job has finished {ids[3]}$"):
+        answer(pbs.cancel([ids[3]]))
+    states = pbs.states(ids)
+    assert [state for state, _ in states.values()] == [
+        *("done", "failed", "cancelled", "cancelled", "cancelled", "failed")
+    ]
+    assert states[ids[5]].reason == "exceeded resource walltime"
+    # From here on without job history.
+    slow = submit("slow")
+    behind = submit("broken", slow)
+    states = pbs.states([ids[0], slow, behind])
+    assert {name: state for name, (state, _) in states.items()} == {
+        slow: "running",
+        behind: "queued",
+    }
+    answer(pbs.cancel([slow]))
+    assert pbs.states([slow, behind]) == {}
     assert next(answers, None) is None
 
 

@@ -68,6 +68,24 @@ def test_state_of_a_job(
     assert (folder / "settings").exists() == (expected in {"running", "lost"})
 
 
+@pytest.mark.parametrize(
+    ("status", "states"),
+    [("6", ["failed", "cancelled", "cancelled"]), ("0", ["done", "lost", "lost"])],
+)
+def test_jobs_behind_a_job_that_the_scheduler_forgets(
+    job: SubmittedJob, monkeypatch: pytest.MonkeyPatch, status: str, states: list[str]
+) -> None:
+    """As OpenPBS does without job history, its default."""
+    monkeypatch.setattr(SCHEDULERS["slurm"], "states", lambda _ids: {}, raising=False)
+    jobs = Path(job.folder).parent
+    for number in (8, 9):
+        behind = replace(job, id=str(number), after=str(number - 1), folder=f"{jobs}/{number}")
+        job_folder.make(Path(behind.folder))
+        job_folder.write(behind)
+    (Path(job.folder) / "status").write_text(status)
+    assert [one.state for one in job_folder.refresh(jobs)] == states
+
+
 def test_cancel_writes_off_a_lost_job(job: SubmittedJob, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SCHEDULERS["slurm"], "states", lambda _ids: {}, raising=False)
     folder = Path(job.folder)

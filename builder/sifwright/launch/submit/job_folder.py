@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from sifwright.launch.submit.schedulers import (
+    CANCELLED,
     DONE,
     FAILED,
     LOST,
@@ -30,7 +31,8 @@ _SHOWN = 8
 class SubmittedJob:
     """The record of a job; `keys` are those of its tasks, `state` is that of the last look.
 
-    `reason` is the scheduler's word on a job that waits in vain.
+    `after` is the id of the job before. `reason` is the scheduler's word on a job that waits in
+    vain, or that a limit ended.
     """
 
     id: str
@@ -40,6 +42,7 @@ class SubmittedJob:
     keys: tuple[str, ...]
     log: str
     folder: str
+    after: str = ""
     state: str = QUEUED
     reason: str = ""
 
@@ -108,24 +111,28 @@ def refresh(jobs: Path) -> list[SubmittedJob]:
     Raises `MachineError` if the scheduler does not answer.
     """
     records = read_all(jobs)
+    seen_states = {job.id: job.state for job in records}
     for name, scheduler in SCHEDULERS.items():
         asked = [job for job in records if job.scheduler == name and job.is_unfinished]
         states = scheduler.states([job.id for job in asked]) if asked else {}
         for job in asked:
             seen = states.get(job.id, JobState(""))
-            fresh = replace(job, state=_state(job, seen.state), reason=seen.reason)
+            state = _state(job, seen.state, seen_states.get(job.after, ""))
+            fresh = replace(job, state=state, reason=seen.reason)
             # A scheduler that has just started may still find a job that it seems to have lost.
             if fresh != job and fresh.state != LOST:
                 write(fresh)
             records[records.index(job)] = fresh
+            seen_states[job.id] = state
     return records
 
 
-def _state(job: SubmittedJob, known: str) -> str:
-    """Return the state by the job's exit status and by the scheduler.
+def _state(job: SubmittedJob, known: str, before: str) -> str:
+    """Return the state by the job's exit status, by the scheduler and by the job before.
 
     A restarted scheduler may not know yet that a job has ended. A job without an exit status that
-    the scheduler does not know is lost.
+    the scheduler does not know is lost, unless the job before did not succeed: PBS without job
+    history forgets the jobs behind it.
     """
     status = ""
     with suppress(OSError):
@@ -134,7 +141,9 @@ def _state(job: SubmittedJob, known: str) -> str:
         return DONE
     if known:
         return known
-    return FAILED if status else LOST
+    if status:
+        return FAILED
+    return CANCELLED if before in {FAILED, CANCELLED} else LOST
 
 
 def unfinished(records: Sequence[SubmittedJob]) -> list[SubmittedJob]:

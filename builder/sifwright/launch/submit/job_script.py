@@ -32,6 +32,8 @@ def write(submission: Submission, job: BuildJob) -> WrittenJob:
         folder=job_folder.folder_of(home.jobs, job.name, job.key), log=home.log(job)
     )
     written.log.parent.mkdir(parents=True, exist_ok=True)
+    # PBS would append to that of an earlier job.
+    written.log.unlink(missing_ok=True)
     job_folder.make(written.folder)
     try:
         job_settings.write(written.folder / job_folder.SETTINGS, submission.secrets)

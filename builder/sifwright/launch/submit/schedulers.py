@@ -35,13 +35,18 @@ _FLUX = {
 }
 
 
+# The answer to -x where the server forgets a job that ends, its default (OpenPBS 23.06.06).
+_NO_HISTORY = "not configured to maintain job history"
 # Of jobs that will start some time (squeue(1), JOB REASON CODES).
 _USUAL = {"None", "Priority", "Resources", "Dependency", "BeginTime"}
 _NEVER = "Can Never Run"
 
 
 class JobState(NamedTuple):
-    """The state of a job; `reason` is the scheduler's word on a job that waits in vain."""
+    """The state of a job.
+
+    `reason` is the scheduler's word on a job that waits in vain, or that a limit ended.
+    """
 
     state: str
     reason: str = ""
@@ -118,11 +123,14 @@ class Pbs(Scheduler):
         return [("l", chunk), ("l", f"walltime={clock(wanted.hours)}")]
 
     def output(self, log: str) -> list[tuple[str, str]]:
-        return [("o", log), ("j", "oe")]
+        # -k doe: into the file at once; else PBS keeps the output on the node until the job ends.
+        return [("o", log), ("j", "oe"), ("k", "doe")]
 
     def states(self, ids: Sequence[str]) -> dict[str, JobState]:
         # -x: jobs that have finished, too. For unknown ones, qstat fails and shows the others.
         done = processes.capture(["qstat", "-x", "-f", *ids])
+        if _NO_HISTORY in done.stderr:
+            done = processes.capture(["qstat", "-f", *ids])
         others = [line for line in done.stderr.splitlines() if "Unknown Job Id" not in line]
         if done.returncode and others:
             raise refusal(done)
@@ -181,10 +189,17 @@ def pbs_states(output: str) -> dict[str, JobState]:
         unfolded = block.replace("\n\t", "")
         fields = dict(re.findall(r"^    (\w+) = (.*)$", unfolded, flags=re.MULTILINE))
         state = _PBS.get(fields["job_state"]) or _pbs_end(fields)
-        comment = fields.get("comment", "").strip()
-        reason = comment if state == QUEUED and comment.startswith(_NEVER) else ""
+        reason = _pbs_reason(state, fields.get("comment", "").strip())
         states[block.partition("\n")[0].strip()] = JobState(state, reason)
     return states
+
+
+def _pbs_reason(state: str, comment: str) -> str:
+    """Return why a job waits in vain, or which limit ended it."""
+    if state == QUEUED:
+        return comment if comment.startswith(_NEVER) else ""
+    exceeded = re.search(r"exceeded resource \w+", comment)
+    return exceeded[0] if exceeded and state == FAILED else ""
 
 
 def _pbs_end(fields: Mapping[str, str]) -> str:

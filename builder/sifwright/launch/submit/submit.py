@@ -76,6 +76,7 @@ def _submit(submission: Submission, job: BuildJob, after: str) -> SubmittedJob:
             keys=tuple(task.key for task in job.tasks),
             log=str(written.log),
             folder=str(written.folder),
+            after=after,
         )
         job_folder.write(submitted)
     except BaseException:

@@ -47,5 +47,5 @@ def _problem(job: SubmittedJob) -> Problem:
     """Return how a job ended, the last line of its log, and where the log is."""
     where = f"job {job.id} ({', '.join(job.images)}: {', '.join(job.steps)})"
     line = job_view.last_line(job)
-    state = f"{job.state}: {line}" if line else job.state
+    state = f"{job.shown_state}: {line}" if line else job.shown_state
     return Problem(where=where, what=state, fix=f"Its log: {job.log}")
