@@ -95,10 +95,24 @@ def test_the_last_line_of_a_log(job: SubmittedJob) -> None:
     assert job_view.last_line(job) == "compiled \\x1b[2Jfile 7 \ufffd"
 
 
-@pytest.mark.parametrize(("state", "message"), [("failed", "its node may not see"), ("queued", "")])
-def test_a_job_without_a_log(job: SubmittedJob, state: str, message: str) -> None:
+def test_the_last_line_of_a_job_before_those_of_flux(job: SubmittedJob) -> None:
+    """Leave out the line that Flux 0.88.0 adds to the log of a script that fails."""
+    ended = "Nov 27 21:39:15.249945 UTC 2026 broker.err[0]: rc2.0: /tmp/script Exited (rc=6) 3.5s"
+    Path(job.log).write_text(f"Whole log: build.log\n{ended}\n")
+    assert job_view.last_line(job) == "Whole log: build.log"
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "message"),
+    [
+        ("failed", "", "its node may not see"),
+        ("failed", "unsatisfiable request", ""),
+        ("queued", "", ""),
+    ],
+)
+def test_a_job_without_a_log(job: SubmittedJob, state: str, reason: str, message: str) -> None:
     """Name a missing folder as the reason of a job that could not write a log."""
-    line = job_view.last_line(replace(job, state=state))
+    line = job_view.last_line(replace(job, state=state, reason=reason))
     assert line == (f"no log: {message} {Path(job.log).parent}" if message else "")
 
 

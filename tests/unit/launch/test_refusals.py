@@ -42,7 +42,8 @@ from sifwright.launch.submit.refusals import accepted, advice
         ("pbs", "would exceed limit on resource ncpus in queue workq", "l=walltime=HH:MM:SS"),
         ("pbs", "would exceed queue workq's per-user limit", "when some of your jobs have ended"),
         ("pbs", "PBS server internal error", ""),
-        ("flux", "Unknown queue", ""),
+        ("flux", "'nowhere' is not a valid queue", "--directive queue=NAME"),
+        ("flux", "invalid Flux standard duration", ""),
     ],
 )
 def test_words_of_a_scheduler(scheduler: str, message: str, change: str) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,7 +96,7 @@ def test_jobs_that_wait_already_are_not_submitted_again() -> None:
         ),
         (
             "flux",
-            "flux batch --env=-* --dependency=afterok:7 job",
+            "flux batch --env=-* --env=PATH --env=HOME --dependency=afterok:7 job",
             "nslots=1 cores-per-slot=32 time-limit=360m output=log",
         ),
     ],
@@ -206,18 +208,33 @@ def test_the_status_of_a_job(real: Catalog, tmp_path: Path, settings: str, statu
     assert not (tmp_path / "settings").exists()
 
 
+<<<<<<< HEAD
 def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the answers of OpenPBS by hand; the file names its release."""
     recorded = json.loads((Path(__file__).parent / "dialogues" / "openpbs.json").read_text())
     answers = iter(recorded["dialogue"])
+=======
+Exchanges = Iterator[dict[str, Any]]
+
+
+def play(monkeypatch: pytest.MonkeyPatch, file: str) -> Exchanges:
+    """Answer each command as the scheduler did by hand; the file names its release."""
+    path = Path(__file__).parent / "dialogues" / file
+    exchanges: Exchanges = iter(json.loads(path.read_text(encoding="utf-8"))["dialogue"])
+>>>>>>> 1f18c576 (Flux: jobs find flux and HOME, jobs behind a failed one are cancelled)
 
     def capture(words: list[str]) -> subprocess.CompletedProcess[str]:
-        exchange = next(answers)
+        exchange = next(exchanges)
         assert words == exchange["command"]
         out, err = ("\n".join(exchange[name]) for name in ("stdout", "stderr"))
         return subprocess.CompletedProcess(words, exchange["status"], out, err)
 
     monkeypatch.setattr("sifwright.system.processes.capture", capture)
+    return exchanges
+
+
+def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
+    exchanges = play(monkeypatch, "openpbs.json")
     pbs, ids = SCHEDULERS["pbs"], [f"{number}.pbshost" for number in range(45, 51)]
     scripts = ("job", "broken", "job", "slow", "wide", "over")
     after = ("", ids[0], ids[1], "", "", "")
@@ -252,7 +269,38 @@ def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     answer(pbs.cancel([slow]))
     assert pbs.states([slow, behind]) == {}
-    assert next(answers, None) is None
+    assert next(exchanges, None) is None
+
+
+def test_the_words_of_a_real_flux(monkeypatch: pytest.MonkeyPatch) -> None:
+    exchanges = play(monkeypatch, "flux.json")
+    flux, ids = (
+        SCHEDULERS["flux"],
+        ["ƒBwXhcb", "ƒG2jihm", "ƒLXfYJT", "ƒQR1f8s", "ƒW4evR5", "ƒccBkZM"],
+    )
+    scripts = ("job", "broken", "job", "slow", "wide", "over")
+    after = ("", ids[0], ids[1], "", "", "")
+
+    def submit(script: str, before: str = "") -> str:
+        return flux.job_id(answer(flux.submit(f"/scratch/rec/{script}.sh", before)))
+
+    assert [submit(*pair) for pair in zip(scripts, after, strict=True)] == ids
+    with pytest.raises(MachineError, match=r"ERROR: 'nowhere' is not a valid queue$"):
+        submit("refused")
+    states = flux.states([*ids, "f123"])
+    assert [state for state, _ in states.values()] == [
+        *("running", "queued", "queued", "running", "failed", "running")
+    ]
+    assert states[ids[4]].reason.startswith("unsatisfiable request: need 1 slot(s) of 64 core(s)")
+    answer(flux.cancel([ids[3]]))
+    with pytest.raises(MachineError, match=r"job is inactive$"):
+        answer(flux.cancel([ids[3]]))
+    states = flux.states(ids)
+    assert [state for state, _ in states.values()] == [
+        *("done", "failed", "cancelled", "cancelled", "failed", "failed")
+    ]
+    assert states[ids[5]].reason == "resource allocation expired"
+    assert next(exchanges, None) is None
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from sifwright.launch.submit.jobs_place import JobsPlace
 from sifwright.launch.submit.schedulers import SCHEDULERS
 
 PRINT = "print"
-# Each scheduler sets its own in a job.
-_IN_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID")
+# Each scheduler sets its own in a job; Flux the last one in those of 'flux batch'.
+_IN_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID", "FLUX_ENCLOSING_ID")
 
 
 def add_arguments(parser: ArgumentParser) -> None:

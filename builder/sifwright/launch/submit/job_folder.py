@@ -32,7 +32,7 @@ class SubmittedJob:
     """The record of a job; `keys` are those of its tasks, `state` is that of the last look.
 
     `after` is the id of the job before. `reason` is the scheduler's word on a job that waits in
-    vain, or that a limit ended.
+    vain, or that it ended.
     """
 
     id: str

@@ -1,6 +1,7 @@
 """Look at a job as people do: the step that runs, and the end of its log."""
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,7 +26,12 @@ def last_line(job: SubmittedJob) -> str:
     lines: list[str] = []
     with suppress(OSError):
         lines = [line.strip() for line in _tail(Path(job.log)).splitlines()]
-    return next((line for line in reversed(lines) if line), "") or _missing(job)
+    return next((line for line in reversed(lines) if _tells(line)), "") or _missing(job)
+
+
+def _tells(line: str) -> bool:
+    """Return whether a line is neither empty nor one of the flux that runs a job's script."""
+    return bool(line) and not re.search(r" broker\.err\[[0-9]+\]: ", line)
 
 
 def _tail(log: Path) -> str:
@@ -37,5 +43,6 @@ def _tail(log: Path) -> str:
 
 def _missing(job: SubmittedJob) -> str:
     """Return the likely reason why a failed job has written nothing."""
-    folder = Path(job.log).parent
-    return f"no log: its node may not see {folder}" if job.state == FAILED else ""
+    if job.state != FAILED or job.reason:
+        return ""
+    return f"no log: its node may not see {Path(job.log).parent}"

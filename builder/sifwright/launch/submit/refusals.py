@@ -7,7 +7,7 @@ from sifwright.launch.submit.schedulers import refusal
 from sifwright.system import processes
 
 # By what a user may change: what Slurm says (SchedMD/slurm@0001e1b, src/common/slurm_errno.c) and
-# PBS (openpbs/openpbs@cd7ab5e, src/lib/Liblog/pbs_messages.c).
+# PBS (openpbs/openpbs@cd7ab5e, src/lib/Liblog/pbs_messages.c), and what Flux 0.88.0 answered.
 _SAID: Mapping[str, Mapping[str, str]] = {
     "slurm": {
         "partition": "invalid partition|partition specified|use this partition|in this partition"
@@ -25,6 +25,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "limits": "job violates queue|limit exceeds allowable|limit on resource",
         "number": "maximum number of jobs|would exceed .*limit",
     },
+    "flux": {"partition": "is not a valid queue"},
 }
 _DIRECTIVES: Mapping[str, Mapping[str, str]] = {
     "slurm": {
@@ -40,6 +41,7 @@ _DIRECTIVES: Mapping[str, Mapping[str, str]] = {
         "time": "l=walltime=HH:MM:SS",
         "size": "l=select=1:ncpus=N:mem=SIZE",
     },
+    "flux": {"partition": "queue=NAME"},
 }
 _ADVICE = {
     "partition": "Choose another one: --directive {partition}",

@@ -33,7 +33,7 @@ _FLUX = {
     "COMPLETED": DONE,
     "CANCELED": CANCELLED,
 }
-
+_FLUX_FACTS = "--format={status}|{exception.type}|{exception.note}"
 
 # The answer to -x where the server forgets a job that ends, its default (OpenPBS 23.06.06).
 _NO_HISTORY = "not configured to maintain job history"
@@ -45,7 +45,7 @@ _NEVER = "Can Never Run"
 class JobState(NamedTuple):
     """The state of a job.
 
-    `reason` is the scheduler's word on a job that waits in vain, or that a limit ended.
+    `reason` is the scheduler's word on a job that waits in vain, or that it ended.
     """
 
     state: str
@@ -145,7 +145,8 @@ class Flux(Scheduler):
 
     def submit(self, script: str, after: str) -> list[str]:
         wait = [f"--dependency=afterok:{after}"] if after else []
-        return ["flux", "batch", "--env=-*", *wait, script]
+        # The job starts a flux of its own by PATH, and that starts shells.
+        return ["flux", "batch", "--env=-*", "--env=PATH", "--env=HOME", *wait, script]
 
     def resources(self, wanted: Resources) -> list[tuple[str, str]]:
         # Flux schedules no memory.
@@ -156,9 +157,9 @@ class Flux(Scheduler):
         # One by one: for an unknown job, flux shows none of the others.
         seen: dict[str, JobState] = {}
         for name in ids:
-            done = processes.capture(["flux", "jobs", "--no-header", "--format={status}", name])
+            done = processes.capture(["flux", "jobs", "--no-header", _FLUX_FACTS, name])
             if done.returncode == 0:
-                seen[name] = JobState(_FLUX.get(done.stdout.strip(), FAILED))
+                seen[name] = _flux_state(*done.stdout.strip().split("|", 2))
             elif "unknown" not in done.stderr.lower():
                 raise refusal(done)
         return seen
@@ -179,6 +180,12 @@ def slurm_states(output: str) -> dict[str, JobState]:
 def _slurm_state(word: str, reason: str = "") -> JobState:
     state = _SLURM.get(word.split(maxsplit=1)[0].rstrip("+"), FAILED)
     return JobState(state, "" if state != QUEUED or reason in _USUAL else reason)
+
+
+def _flux_state(status: str, exception: str, note: str) -> JobState:
+    """Return the state; a job fails by the exception 'dependency' if the job before failed."""
+    state = CANCELLED if exception == "dependency" else _FLUX.get(status, FAILED)
+    return JobState(state, note if state == FAILED else "")
 
 
 def pbs_states(output: str) -> dict[str, JobState]:
