@@ -92,8 +92,11 @@ def test_they_name_the_command_that_builds_in_a_job(
     for command in ("check", "build"):
         result = run_cli("--project", project, command, *words)
         assert result.out.splitlines()[1] == line
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert "--submit" not in run_cli("--project", project, "check", *words).out
+    # In a job of Slurm, and in one of 'flux batch' (0.88.0).
+    for name in ("SLURM_JOB_ID", "FLUX_ENCLOSING_ID"):
+        with monkeypatch.context() as job:
+            job.setenv(name, "7")
+            assert "--submit" not in run_cli("--project", project, "check", *words).out
 
 
 @pytest.mark.parametrize(("name", "good"), [("kdreg2", False), ("memhooks", True)])
