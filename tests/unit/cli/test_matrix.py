@@ -45,7 +45,7 @@ def test_an_option_that_is_given_twice() -> None:
 
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of an image whose record is in the folder of images, and whose SIF is not."""
+    """Return the name of an image that has a record and no SIF."""
     plan = resolve(load_catalog(GOOD / "defs", GOOD), "here", "small", ["tool.count=7"])
     folder = tmp_path / "build" / "here" / "small@7"
     folder.mkdir(parents=True)

@@ -208,12 +208,6 @@ def test_the_status_of_a_job(real: Catalog, tmp_path: Path, settings: str, statu
     assert not (tmp_path / "settings").exists()
 
 
-<<<<<<< HEAD
-def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the answers of OpenPBS by hand; the file names its release."""
-    recorded = json.loads((Path(__file__).parent / "dialogues" / "openpbs.json").read_text())
-    answers = iter(recorded["dialogue"])
-=======
 Exchanges = Iterator[dict[str, Any]]
 
 
@@ -221,7 +215,6 @@ def play(monkeypatch: pytest.MonkeyPatch, file: str) -> Exchanges:
     """Answer each command as the scheduler did by hand; the file names its release."""
     path = Path(__file__).parent / "dialogues" / file
     exchanges: Exchanges = iter(json.loads(path.read_text(encoding="utf-8"))["dialogue"])
->>>>>>> 1f18c576 (Flux: jobs find flux and HOME, jobs behind a failed one are cancelled)
 
     def capture(words: list[str]) -> subprocess.CompletedProcess[str]:
         exchange = next(exchanges)

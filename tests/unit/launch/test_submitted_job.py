@@ -75,7 +75,7 @@ def test_state_of_a_job(
 def test_jobs_behind_a_job_that_the_scheduler_forgets(
     job: SubmittedJob, monkeypatch: pytest.MonkeyPatch, status: str, states: list[str]
 ) -> None:
-    """As OpenPBS does without job history, its default."""
+    """Forget ended jobs, as OpenPBS does without job history, its default."""
     monkeypatch.setattr(SCHEDULERS["slurm"], "states", lambda _ids: {}, raising=False)
     jobs = Path(job.folder).parent
     for number in (8, 9):
@@ -83,7 +83,7 @@ def test_jobs_behind_a_job_that_the_scheduler_forgets(
         job_folder.make(Path(behind.folder))
         job_folder.write(behind)
     (Path(job.folder) / "status").write_text(status)
-    assert [one.state for one in job_folder.refresh(jobs)] == states
+    assert [entry.state for entry in job_folder.refresh(jobs)] == states
 
 
 def test_cancel_writes_off_a_lost_job(job: SubmittedJob, monkeypatch: pytest.MonkeyPatch) -> None:

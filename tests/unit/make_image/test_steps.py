@@ -162,7 +162,7 @@ def test_a_result_damaged_once_is_made_again(plan: Plan, ground: Ground) -> None
 def test_a_step_that_another_build_made_is_cached(
     plan: Plan, ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has the claim of the first step when this build asks, and ends while this build waits."""
+    """Wait for the build that has the claim of the first step."""
     (tmp_path / "second").mkdir()
     first, second = made_by(plan, ground), made_by(plan, Ground(tmp_path / "second"))
     held, told = threading.Event(), threading.Event()

@@ -130,9 +130,9 @@ def refresh(jobs: Path) -> list[SubmittedJob]:
 def _state(job: SubmittedJob, known: str, before: str) -> str:
     """Return the state by the job's exit status, by the scheduler and by the job before.
 
-    A restarted scheduler may not know yet that a job has ended. A job without an exit status that
-    the scheduler does not know is lost, unless the job before did not succeed: PBS without job
-    history forgets the jobs behind it.
+    A restarted scheduler may not know yet that a job has ended. A job without an exit
+    status is lost if the scheduler does not know it. If the job before did not succeed, it is
+    cancelled: PBS without job history forgets such jobs.
     """
     status = ""
     with suppress(OSError):

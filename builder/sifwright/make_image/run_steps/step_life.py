@@ -67,13 +67,13 @@ class StepResults:
         # Before it is looked for: a prune leaves it alone from now on.
         self.leases.enter_context(lease(self.cached.store, [key]))
         self._watcher.timer.start(step.layer.name)
-        made = False
+        is_new = False
         entry = self.cached.store.peek(key)
         if entry:
             self.cached.store.touch(entry)
         else:
-            entry, made = self._make_or_wait(number, key, below)
-        self._watcher.timer.finish("done" if made else "cached")
+            entry, is_new = self._make_or_wait(number, key, below)
+        self._watcher.timer.finish("done" if is_new else "cached")
         return entry
 
     def _make_or_wait(
