@@ -42,10 +42,10 @@ RUN ["env", \
      "OPT_PROVIDER=cxi", \
      "OPT_SHS=14.0.0", \
      "OPT_GPU=amd", \
-     "SOURCE_LIBFABRIC=git https://github.com/ofiwg/libfabric.git v2.3.1 413a2d315ee8485488fb4fdcc0012e029f570b6b false", \
-     "SOURCE_CASSINI_HEADERS=git https://github.com/HewlettPackard/shs-cassini-headers.git release/shs-14.0.0 96e971c9cf26c8fa3aa2f33be55fc36f25055b14 false", \
-     "SOURCE_CXI_DRIVER=git https://github.com/HewlettPackard/shs-cxi-driver.git release/shs-14.0.0 021715bc84423aa552e811299bcbefba68f87bec false", \
-     "SOURCE_LIBCXI=git https://github.com/HewlettPackard/shs-libcxi.git release/shs-14.0.0 136a213673e9e41c9229236b84a2cc6a013d278e false", \
+     "SOURCE_LIBFABRIC=git https://github.com/ofiwg/libfabric.git v2.3.1 413a2d315ee8485488fb4fdcc0012e029f570b6b submodules=false", \
+     "SOURCE_CASSINI_HEADERS=git https://github.com/HewlettPackard/shs-cassini-headers.git release/shs-14.0.0 96e971c9cf26c8fa3aa2f33be55fc36f25055b14 submodules=false", \
+     "SOURCE_CXI_DRIVER=git https://github.com/HewlettPackard/shs-cxi-driver.git release/shs-14.0.0 021715bc84423aa552e811299bcbefba68f87bec submodules=false", \
+     "SOURCE_LIBCXI=git https://github.com/HewlettPackard/shs-libcxi.git release/shs-14.0.0 136a213673e9e41c9229236b84a2cc6a013d278e submodules=false", \
      "bash", "/.sifwright/run", "libfabric"]
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
@@ -80,7 +80,7 @@ RUN ["env", \
      "OPT_VERSION=1.20.0", \
      "OPT_PROVEN=none", \
      "OPT_PROVIDER=cxi", \
-     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.20.0 a2a6d08ea98296f99596b5c18b30b8a20d74f609 true", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.20.0 a2a6d08ea98296f99596b5c18b30b8a20d74f609 submodules=true", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
@@ -114,7 +114,7 @@ COPY layers/apex-rocm/ /.sifwright/layers/apex-rocm/
 RUN ["env", \
      "OPT_VERSION=1.10.0", \
      "OPT_ARCH=gfx90a", \
-     "SOURCE_APEX=git https://github.com/ROCm/apex.git release/1.10.0 e97c6656fb57d03e5fa48ad417853aa497f123ce false", \
+     "SOURCE_APEX=git https://github.com/ROCm/apex.git release/1.10.0 e97c6656fb57d03e5fa48ad417853aa497f123ce submodules=false", \
      "bash", "/.sifwright/run", "apex-rocm"]
 
 # mpi4py: mpi4py, compiled against the image's MPI

@@ -54,7 +54,7 @@ COPY layers/nccl/ /.sifwright/layers/nccl/
 RUN ["env", \
      "OPT_VERSION=2.27.5", \
      "OPT_ARCH=sm_80", \
-     "SOURCE_NCCL=git https://github.com/NVIDIA/nccl.git v2.27.5-1 3ea7eedf3b9b94f1d9f99f4e55536dfcbd23c1ca false", \
+     "SOURCE_NCCL=git https://github.com/NVIDIA/nccl.git v2.27.5-1 3ea7eedf3b9b94f1d9f99f4e55536dfcbd23c1ca submodules=false", \
      "bash", "/.sifwright/run", "nccl"]
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
@@ -69,7 +69,7 @@ RUN ["env", \
      "OPT_BUILD_VARIABLES=", \
      "OPT_NUMPY_LINE=numpy2-4", \
      "OPT_NUMPY=2.4.6", \
-     "SOURCE_PYTORCH=git https://github.com/pytorch/pytorch.git v2.10.0 449b1768410104d3ed79d3bcfe4ba1d65c7f22c0 true", \
+     "SOURCE_PYTORCH=git https://github.com/pytorch/pytorch.git v2.10.0 449b1768410104d3ed79d3bcfe4ba1d65c7f22c0 submodules=true", \
      "bash", "/.sifwright/run", "pytorch-source"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     PIP_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt" \

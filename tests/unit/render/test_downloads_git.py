@@ -27,7 +27,9 @@ def _rules(target: object) -> tuple[tuple[str, str], ...]:
 def test_git_by_commit_through_a_mirror(step: Step, tmp_path: Path) -> None:
     commit = repository(tmp_path / "git" / "toy.git")
     newer = repository(tmp_path / "git" / "toy.git", "two\n", "v2.0")
-    done = step.fetch(f"git {UPSTREAM} v1.0 {commit} false", rules=_rules(tmp_path / "git"))
+    done = step.fetch(
+        f"git {UPSTREAM} v1.0 {commit} submodules=false", rules=_rules(tmp_path / "git")
+    )
     assert done.returncode == 0, done.stderr
     assert step.text("file") == "one\n"
     tree = step.folder / "work" / "there"
@@ -44,7 +46,7 @@ def test_git_from_a_plain_web_server(step: Step, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", "--mirror", str(tmp_path / "toy"), str(bare))
     git(bare, "update-server-info")
     with serve_folder(tmp_path / "git") as url:
-        done = step.fetch(f"git {UPSTREAM} v1.0 {commit} false", rules=_rules(url))
+        done = step.fetch(f"git {UPSTREAM} v1.0 {commit} submodules=false", rules=_rules(url))
         assert done.returncode == 0, done.stderr
     assert step.text("file") == "one\n"
 
@@ -52,7 +54,7 @@ def test_git_from_a_plain_web_server(step: Step, tmp_path: Path) -> None:
 def test_git_without_the_commit_says_what_the_tag_is(step: Step, tmp_path: Path) -> None:
     commit = repository(tmp_path / "git" / "toy.git")
     wrong = "1" * 40
-    source = f"git {UPSTREAM} v1.0 {wrong} false"
+    source = f"git {UPSTREAM} v1.0 {wrong} submodules=false"
     message = refused(step, step.fetch(source, rules=_rules(tmp_path / "git")))
     for word in (f"expected: {wrong}", f"found:    v1.0 is {commit}", UPSTREAM, "asked: "):
         assert word in message
@@ -60,7 +62,7 @@ def test_git_without_the_commit_says_what_the_tag_is(step: Step, tmp_path: Path)
 
 def test_git_without_a_pin_takes_the_tag_and_holds_it(step: Step, tmp_path: Path) -> None:
     first = repository(tmp_path / "git" / "toy.git")
-    source, rules = f"git {UPSTREAM} v1.0 - false", _rules(tmp_path / "git")
+    source, rules = f"git {UPSTREAM} v1.0 - submodules=false", _rules(tmp_path / "git")
     done = step.fetch(source, rules=rules)
     assert done.stdout == f"sifwright: pin toy the-toy v1.0 {first}\n"
     run(["rm", "-r", step.folder / "work" / "there"])
@@ -93,7 +95,7 @@ def test_a_damaged_repository_is_never_taken(step: Step, tmp_path: Path) -> None
     """Change one byte, or cut the end, of every object of a plain web server's repository."""
     folder = tmp_path / "git" / "toy.git"
     commit = repository(folder)
-    source = f"git {UPSTREAM} v1.0 {commit} false"
+    source = f"git {UPSTREAM} v1.0 {commit} submodules=false"
     tag = git(folder, "rev-parse", "v1.0")  # no part of the commit
     paths = (folder / ".git" / "objects").rglob("*")
     objects = [path for path in paths if len(path.name) == 38 and path.name != tag[2:]]
@@ -118,7 +120,7 @@ def test_silence_of_a_git_server_ends(step: Step) -> None:
         silence(handler)
 
     with serve(answer) as url:
-        source = f"git {url}/toy.git v1.0 {'1' * 40} false"
+        source = f"git {url}/toy.git v1.0 {'1' * 40} submodules=false"
         message = refused(step, step.fetch(source, stall_seconds=1))
     assert started.is_set()
     assert "no answer" in message

@@ -90,7 +90,7 @@ def test_of_a_repository(step: Step, mirror: Mirror, tmp_path: Path) -> None:
     with serve(mirror.answer) as url:
         rules = (("https://upstream.example", url.replace("//", f"//{LOGIN}")),)
         address = "https://upstream.example/toy.git"
-        done = step.fetch(f"git {address} v1.0 {commit} false", rules=rules)
+        done = step.fetch(f"git {address} v1.0 {commit} submodules=false", rules=rules)
     assert done.returncode == 0, done.stderr
     assert_not_exposed(mirror)
 
