@@ -1,4 +1,4 @@
-"""Names of base images: the kind of store (registry, archive, engine) and the name there."""
+"""Names of images: the kind of store (registry, archive, engine) and the name there."""
 
 REGISTRY = "docker"
 # What this machine's Docker Engine keeps.
@@ -13,3 +13,11 @@ def split(text: str) -> tuple[str, str]:
         return REGISTRY, text.removeprefix(f"{REGISTRY}://")
     kind, colon, name = text.partition(":")
     return (kind, name) if colon and kind in LOCAL else (REGISTRY, text)
+
+
+def of_engine(image: str, site: str, values: str = "") -> str:
+    """Return the name that an engine has for an image of ours: sifwright/IMAGE:SITE-VALUE.
+
+    `values` is `@VALUE` for each option of --matrix. A tag has neither + nor @.
+    """
+    return f"sifwright/{image}:{site}{values.replace('@', '-').replace('+', '_')}"

@@ -36,7 +36,8 @@ def _source_text(item: StepSource) -> str:
         return f"archive {item.url} {item.version} {item.digest or '-'}"
     if item.kind == "pip":
         return f"pip {item.url} {item.version} {item.digest or '-'}"
-    return f"git {item.url} {item.ref} {item.digest or '-'} submodules={str(item.submodules).lower()}"
+    submodules = str(item.submodules).lower()
+    return f"git {item.url} {item.ref} {item.digest or '-'} submodules={submodules}"
 
 
 def export(rule: EnvRule) -> str:

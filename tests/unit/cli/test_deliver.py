@@ -46,6 +46,14 @@ def test_an_edf_file_mounts_folders_that_are_there(run_cli: Cli, tmp_path: Path)
     assert edf["mounts"] == ["${HOME}:${HOME}", "${SCRATCH}:${SCRATCH}"]
 
 
+def test_an_image_of_a_matrix(run_cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "build/perlmutter/pytorch@2.13.0"
+    folder.mkdir(parents=True)
+    _sif(folder, SHELL, processor="amd64")
+    done = run_cli("deliver", "perlmutter", "pytorch@2.13.0", "--output", tmp_path / "build")
+    assert "localhost/sifwright/pytorch:perlmutter-2.13.0" in done.out, done.err
+
+
 def test_an_edf_file_for_mounts_that_are_not_there(
     run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

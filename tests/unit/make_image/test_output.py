@@ -50,6 +50,11 @@ def output(tmp_path: Path) -> ImageFolder:
     return ImageFolder(folder=folder, name="image")
 
 
+def test_the_values_of_a_matrix_are_in_the_tag(tmp_path: Path) -> None:
+    folder = ImageFolder(folder=tmp_path / "a@b" / "pytorch@2.13.0+cpu@11", name="pytorch")
+    assert folder.of_engine("local").tag == "sifwright/pytorch:local-2.13.0_cpu-11"
+
+
 def wanted(build: str) -> dict[str, str]:
     return {"definition_sha256": build}
 

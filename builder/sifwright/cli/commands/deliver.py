@@ -6,8 +6,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
+from sifwright.catalog import image_name
 from sifwright.catalog.model import Site
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import matrix
 from sifwright.cli.options.context import load
 from sifwright.errors import Problem, UsageError
 from sifwright.make_image.deliver import deliver_image, engine_needs
@@ -48,12 +50,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Write the file beside the SIF, and print its name and the next command."""
+    arguments.image, values = matrix.split_name(arguments.image)
     catalog = load(arguments)
     site = get_or_suggest(catalog.sites, arguments.site, "site")
     image = get_or_suggest(catalog.images, arguments.image or site.image, "image")
     form = arguments.form or site.delivery
     _require_engine(site, form)
-    sif = Path(arguments.sif or Path(arguments.output, site.name, image.name, "image.sif"))
+    folder = Path(arguments.output, site.name, f"{image.name}{values}")
+    sif = Path(arguments.sif or folder / "image.sif")
     if not sif.exists():
         fix = f"Build it: sifwright build {site.name} {image.name}; or name one with --sif."
         raise UsageError.of("there is no such file", where=str(sif), fix=fix)
@@ -63,7 +67,7 @@ def run(arguments: Namespace) -> None:
         raise UsageError(*problems)
     for line in engine_needs.image_notes(site, sif):
         note(line)
-    name = f"localhost/sifwright/{image.name}:{site.name}"
+    name = f"localhost/{image_name.of_engine(image.name, site.name, values)}"
     for part in parts:
         path = sif.absolute().with_name(f"{image.name}{SUFFIXES[part]}")
         if part == "edf":

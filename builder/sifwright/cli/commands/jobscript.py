@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 
+from sifwright.catalog import image_name
 from sifwright.catalog.model import Site
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
@@ -127,7 +128,8 @@ def _built(site: Site, image: str, values: str) -> str:
     """
     folder = Path("build", site.name, f"{image}{values}").absolute()
     names = {"sif": folder / "image.sif", "squashfs": folder / f"{image}.sqsh"}
-    return str(names.get(site.delivery, f"localhost/sifwright/{image}:{site.name}"))
+    name = image_name.of_engine(image, site.name, values)
+    return str(names.get(site.delivery, f"localhost/{name}"))
 
 
 def _with_check(request: JobRequest) -> JobRequest:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sifwright.catalog import image_name
 from sifwright.errors import SifwrightError
 from sifwright.images.sif.fingerprint import is_intact, known_fingerprint
 from sifwright.make_image.resolve_request import base_image
@@ -33,7 +34,9 @@ class ImageFolder:
 
     def of_engine(self, site: str) -> ImageFolder:
         """Return the folder of the same image as Docker Engine or podman has it."""
-        tag = f"sifwright/{self.name}:{site}"
+        # The folder's name ends with the values of --matrix.
+        _, at, values = self.folder.name.partition("@")
+        tag = image_name.of_engine(self.name, site, at + values)
         return ImageFolder(folder=self.folder / "docker-image", name=self.name, tag=tag)
 
     @property
