@@ -121,7 +121,7 @@ def test_lint_shell_finds_scripts_by_their_first_line(
             *checkout.glob("runscripts/*"),
             *checkout.glob("builder/sifwright/render/templates/bin/*"),
             *checkout.glob("builder/sifwright/render/templates/oci/*"),
-            *checkout.glob("builder/sifwright/make_image/run_steps/templates/one_uid/*"),
+            *checkout.glob("builder/sifwright/make_image/resolve_request/templates/one_uid/*"),
             checkout / "builder/sifwright/install/native/extend-venv-activate",
             *checkout.glob("builder/sifwright/install/bin/*"),
             checkout / ".ci/run",

@@ -38,6 +38,7 @@ def imported(file: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{file} imports by dots: name the whole module"
             module = node.module or ""
             names |= {f"{module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sifwright.make_image.cache.store import Store
 from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.base_image import base_image_of
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.make_image.run_steps import step_keys
 from sifwright.make_image.run_steps.step_keys import CachedSteps
 from sifwright.system import cache_folder

@@ -57,7 +57,7 @@ def of_environment(environment: str) -> ImageMpi | None:
 def of_record(sif: Path) -> ImageMpi | None:
     """Return the MPI that the record beside an image names; None without such a record.
 
-    Records of earlier releases name no PMI. A record of another image in the folder does not count.
+    A record without a PMI does not count, nor does that of another image in the folder.
     """
     _, record = known_record(sif)
     try:

@@ -1,7 +1,7 @@
 """A build from top to bottom: check, run steps, assemble, test, publish.
 
-The plan has been resolved. Each line of `build_image` is one of these acts, in the module of its
-name. The engine that runs the steps is Apptainer, Docker Engine or podman.
+The plan has been resolved. prepare.py checks the machine. The engine that runs the steps, and
+assembles the image, is Apptainer, Docker Engine or podman.
 """
 
 from sifwright.errors import Interrupted

@@ -12,11 +12,11 @@ from sifwright.host.engines.docker import Docker
 from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.remove_stale import remove_stale
 from sifwright.make_image.resolve_request import host_settings
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.resolve_request.build_request import BuildRequest
 from sifwright.make_image.resolve_request.host_settings import Settings
 from sifwright.make_image.resolve_request.output_parser import OutputParser
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.render import oci_config
 from sifwright.render.definition import require_header
 from sifwright.system import files

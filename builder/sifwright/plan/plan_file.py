@@ -94,6 +94,16 @@ def _texts(document: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(value) for name, value in document.items()}
 
 
+def settings_of(plan: PlanFacts) -> list[str]:
+    """Return the options of --set that a plan was made with."""
+    return [
+        f"{step.layer}.{name}={choice.text}"
+        for step in plan.steps
+        for name, choice in step.options.items()
+        if choice.origin == "--set"
+    ]
+
+
 def plan_document(plan: Plan) -> dict[str, object]:
     """Return the plan as plain data, for `plan --json`, plan.json and the image."""
     return {

@@ -43,7 +43,7 @@ def folder_definition(plan: Plan, machine: Mapping[str, str]) -> str:
 
     Raises the errors of `definition`.
     """
-    return render_definition(plan, {**_start(plan, machine), "copied": _copied(plan)})
+    return render_definition(plan, _start(plan, machine, _copied(plan)))
 
 
 def _copied(plan: Plan) -> list[tuple[str, str]]:
@@ -60,13 +60,14 @@ def _is_debootstrap(plan: Plan) -> bool:
 
 def render_definition(plan: Plan, start: Mapping[str, object]) -> str:
     """Render the definition file on its start, whose parts templates/start.def.j2 names."""
-    steps = [_step_text(step) for step in plan.steps]
+    is_whole = not start["copied"]
+    steps = [_step_text(step, is_whole=is_whole) for step in plan.steps]
     text = template("render/templates/definition.def.j2").render(
         mark=build_files.MARK,
         plan=plan,
         **start,
         steps=steps,
-        record=_carried(build_files.kept(plan)),
+        record=_carried(build_files.kept(plan)) if is_whole else "",
         environment=[line for step in plan.steps for line in build_files.exports(step)],
         labels=list(labels(plan)),
         runscript=build_files.RUNSCRIPT,
@@ -107,15 +108,17 @@ def base_definition(plan: Plan, machine: Mapping[str, str]) -> str:
     return template("render/templates/base.def.j2").render(**_start(plan, machine), steps=steps)
 
 
-def _start(plan: Plan, machine: Mapping[str, str]) -> dict[str, object]:
+def _start(
+    plan: Plan, machine: Mapping[str, str], copied: Sequence[tuple[str, str]] = ()
+) -> dict[str, object]:
     return {
         "header": list(_header(plan.steps[0], machine)),
         "by_hand": "apptainer build --fakeroot",
-        "copied": (),
+        "copied": copied,
         "is_debootstrap": _is_debootstrap(plan),
         "prepare": "",
         "install": "",
-        "runner": runner(plan),
+        "runner": "" if copied else runner(plan),
     }
 
 
@@ -147,13 +150,13 @@ def _refuse(base: Step, line: Bootstrap) -> NoReturn:
     raise MachineError.of(message, where=option, fix=f"Name one: --set {option}=…")
 
 
-def _step_text(step: Step) -> dict[str, object]:
-    """Return the parts of one step, as the template places them."""
+def _step_text(step: Step, *, is_whole: bool = True) -> dict[str, object]:
+    """Return the parts of one step, as the template places them; its files if `is_whole`."""
     return {
         "name": step.layer.name,
         "summary": step.layer.summary,
         "id": step.id,
-        "files": _carried(build_files.of_step(step)),
+        "files": _carried(build_files.of_step(step)) if is_whole else "",
         "command": " \\\n        ".join(_lines(build_files.command_words(step))),
         "exports": build_files.exports(step),
     }

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sifwright.errors import BuildError, SifwrightError
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.base_image import base_image_of
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.plan.model import Plan
 from sifwright.system import small_file
 

@@ -1,8 +1,8 @@
 """Run a command as root of a new user namespace that has subordinate ids.
 
-namespace.py says when:
+user_namespace.py starts it:
 
-    python -I -S mapped.py UID GID COUNT COMMAND…
+    python -I -S map_ids.py UID GID COUNT COMMAND…
 
 UID and GID are the first of COUNT subordinate ids, which become 1 and up; 0 is the user. The
 command `unshare --map-root-user --map-auto` of util-linux 2.38 does the same (its

@@ -49,6 +49,12 @@ def test_a_command_loads_no_other() -> None:
     assert [name for name in done.stdout.split() if name.startswith(prefix)] == [f"{prefix}list"]
 
 
+def test_a_build_with_nothing_to_do_loads_no_locks() -> None:
+    code = "import sys; from sifwright.cli import registry; registry.load('build')"
+    done = run([sys.executable, "-c", f"{code}; print(*sys.modules)"])
+    assert "packaging.pylock" not in done.stdout.split()
+
+
 def test_an_option_means_the_same_everywhere() -> None:
     """Compare choices and numbers of values; --format names the form that a command writes."""
     forms: dict[str, set[object]] = {}

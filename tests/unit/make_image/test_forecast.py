@@ -15,8 +15,8 @@ from sifwright.host.network import registry
 from sifwright.make_image.forecast import disk_needs, forecast
 from sifwright.make_image.forecast.forecast import document
 from sifwright.make_image.resolve_request import first_use
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.base_image import base_image_of
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.plan.model import StepSource
 from sifwright.plan.resolve import resolve
 from sifwright.plan.source_digest import ARCHIVE, SourceDigest

@@ -17,9 +17,9 @@ from sifwright.make_image.lock import compare_locks, deb_repository, debian, loc
 from sifwright.make_image.lock.installed import refuse_difference
 from sifwright.make_image.lock_format import lock_file
 from sifwright.make_image.lock_format.lock_file import Archive, Deb
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.base_image import BaseImage
 from sifwright.make_image.resolve_request.inspect_base import KnownBase, inspect_base
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.plan.base_request import inspected_facts
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition

@@ -17,9 +17,9 @@ from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import PartitionError
 from sifwright.make_image.cache.store import Store
 from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS, PackedLayer
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.base_image import base_image_of
 from sifwright.make_image.resolve_request.output_parser import OutputParser
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.make_image.run_steps import apptainer_engine, step_life
 from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
 from sifwright.make_image.run_steps.step_engine import Artifact, run_steps

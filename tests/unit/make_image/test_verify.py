@@ -11,7 +11,7 @@ import pytest
 from sifwright.errors import UsageError
 from sifwright.images.sif.fingerprint import record_text
 from sifwright.make_image.verify import rebuild
-from sifwright.plan.plan_file import parse_plan, plan_json
+from sifwright.plan.plan_file import parse_plan, plan_json, settings_of
 from sifwright.plan.resolve import resolve
 from tests.unit.locks import LOCK
 from tests.unit.sifs import write_sif
@@ -84,7 +84,7 @@ def test_no_image(tmp_path: Path, run_cli: Cli) -> None:
 def test_the_settings_of_a_plan_are_found_again(real: Catalog) -> None:
     settings = ["pytorch-wheel.version=2.12.1", "base-debian.packages=git curl"]
     plan = resolve(real, "local", "pytorch", settings)
-    again = rebuild.settings_of(parse_plan(plan_json(plan)))
+    again = settings_of(parse_plan(plan_json(plan)))
     assert resolve(real, "local", "pytorch", again).id == plan.id
 
 

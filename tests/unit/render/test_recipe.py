@@ -9,8 +9,8 @@ import pytest
 from sifwright.catalog.model import Catalog
 from sifwright.make_image.publish_image import recipe_folder
 from sifwright.make_image.resolve_request import first_use
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.base_image import base_image_of
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
 from sifwright.render.recipe import definition_files

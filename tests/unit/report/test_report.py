@@ -68,14 +68,6 @@ def test_timeline_of_a_timer() -> None:
     assert all(event.seconds >= 0 for event in result)
 
 
-def test_timeline_of_an_old_record() -> None:
-    result = gathering.timeline({"seconds": {"a": 1.5, "b": 2}})
-    assert [(event.step, event.start, event.seconds, event.state) for event in result] == [
-        ("a", 0.0, 1.5, ""),
-        ("b", 1.5, 2.0, ""),
-    ]
-
-
 @pytest.mark.parametrize(
     "record", [{}, {"seconds": 3}, {"timeline": [{}]}, {"timeline": 5}, {"seconds": {"a": "x"}}]
 )

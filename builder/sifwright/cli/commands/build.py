@@ -10,7 +10,7 @@ from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import emulation, locks, matrix, submission
 from sifwright.cli.options.context import output_of, progress_of, resolve_plan
-from sifwright.errors import MachineError, UsageError
+from sifwright.errors import UsageError
 from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.graph import Task
 from sifwright.make_image.check_machine import limit_checks
@@ -116,9 +116,6 @@ def build(arguments: Namespace) -> None:
         _note_damage(request, progress)
         with locks.with_files(request, arguments, progress) as locked:
             _build(locked, progress)
-    elif problems := list(request.base.overlay_problems()):
-        # Earlier versions built from such a base: that image lacks most of it.
-        raise MachineError(*problems)
     elif request.options.sign and not request.output.signature.exists():
         from sifwright.make_image.signing.sign import sign_image  # noqa: PLC0415  # seldom needed
 

@@ -16,7 +16,7 @@ from sifwright.make_image.resolve_request.secrets import read_secrets
 from sifwright.make_image.signing.trust import Trust, read_trust
 from sifwright.make_image.signing.verify import signatures, verify_image
 from sifwright.make_image.verify.published import Check, check_published
-from sifwright.plan.plan_file import parse_plan
+from sifwright.plan.plan_file import parse_plan, settings_of
 from sifwright.system.terminal import print_json, print_line
 
 HELP = "say whether a SIF is what was published and signed"
@@ -78,7 +78,7 @@ def _rebuilt(arguments: Namespace, sif: Path, record: Mapping[str, Any]) -> Chec
     folder = sif.resolve().parent
     arguments.site, arguments.image = planned.site, planned.image
     _, arguments.suffix = matrix.split_name(folder.name)
-    arguments.settings, arguments.output = rebuild.settings_of(planned), str(folder.parent.parent)
+    arguments.settings, arguments.output = settings_of(planned), str(folder.parent.parent)
     arguments.quiet, arguments.verbose = arguments.json, False
     if "lock" in record and arguments.locked is None and not arguments.bundle:
         arguments.locked = ""

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from sifwright.errors import UsageError
 from sifwright.images.sif.fingerprint import RECORD
-from sifwright.make_image.verify.rebuild import settings_of
-from sifwright.plan.plan_file import parse_plan
+from sifwright.plan.plan_file import parse_plan, settings_of
 from sifwright.system import small_file
 
 # A value names a folder.

@@ -155,7 +155,7 @@ def _ask(program: str) -> Apptainer | None:
 
 
 def _fakeroot() -> list[str]:
-    # With one id, a command runs as root of a namespace already (namespace.py).
+    # With one id, a command runs as root of a namespace already (user_namespace.py).
     return ["--fakeroot"] if ids.needs_fakeroot() and not ids.are_one() else []
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 _PIECE = 1 << 18
-# More than any match of `_Scanned` has, so that none is lost between two pieces.
+# More than any match has, so that none is lost between two pieces.
 _OVERLAP = 512
 _TEXT_BYTES = 1 << 20
 # Of a database of packages: dpkg's has less than 10 MB, rpm's has some 40.

@@ -28,7 +28,7 @@ class InstalledVersion:
     entry: Mapping[str, Any]
 
     def text(self, key: str) -> str:
-        """Return a value of the entry; nothing for one that an earlier release did not write."""
+        """Return a value of the entry; nothing if the entry has none."""
         return str(self.entry.get(key, ""))
 
     @property

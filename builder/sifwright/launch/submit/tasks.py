@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from sifwright.catalog.layer_builds import Resources
 from sifwright.launch.submit.graph import IMAGE, Task
 from sifwright.make_image.cache.store import Store
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.build_request import BuildRequest
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.make_image.run_steps.step_keys import CachedSteps
 from sifwright.plan.model import Plan
 

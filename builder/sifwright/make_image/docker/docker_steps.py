@@ -14,7 +14,7 @@ from sifwright.images.oci import layer
 from sifwright.images.oci.streams import PieceStream
 from sifwright.make_image.attest.attach import Statements
 from sifwright.make_image.docker import archives
-from sifwright.make_image.docker.configure import configure_image
+from sifwright.make_image.docker.configure_image import configure_image
 from sifwright.make_image.docker.docker_base import prepare_base
 from sifwright.make_image.docker.docker_build import DockerBuild, open_container
 from sifwright.make_image.resolve_request import base_image

@@ -12,7 +12,7 @@ from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import Partition
 from sifwright.make_image.assemble_sif.assemble import Metadata, compose
 from sifwright.make_image.check_machine import preflight
-from sifwright.make_image.docker.configure import configure_like_base
+from sifwright.make_image.docker.configure_image import configure_like_base
 from sifwright.make_image.docker.docker_steps import DockerSteps, StepImage, open_build
 from sifwright.make_image.pack_layers.pack import PackOptions, WorkTree, pack
 from sifwright.make_image.resolve_request import host_settings

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.forecast.disk_needs import BuildMode, DiskNeeds
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.base_image import base_image_of
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.make_image.run_steps import step_keys
 from sifwright.make_image.run_steps.step_keys import CachedSteps
 from sifwright.plan.model import Plan, Step
@@ -126,8 +126,7 @@ def _forecast_step(
         packed=packed,
         # Wheels are compressed as well.
         downloads=packed if any(download.pip for download in step.layer.downloads) else 0,
-        # A result of an earlier version may not say.
-        capabilities=bool(entry and entry.manifest.get("capabilities")),
+        capabilities=bool(entry and entry.manifest["capabilities"]),
         archives="" if why else max(archives, default=""),
         files=entry.manifest["unpacked"]["entries"] if entry else declared // _BYTES_PER_FILE,
     )

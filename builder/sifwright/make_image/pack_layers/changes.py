@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from sifwright.make_image.pack_layers import overlay_marks
-from sifwright.make_image.pack_layers.apply import join, remove
+from sifwright.make_image.pack_layers.apply_layer import join, remove
 from sifwright.make_image.pack_layers.lower_tree import LowerTree
 from sifwright.make_image.pack_layers.tree_state import NewState, PreviousState, line_of, lstat
 from sifwright.system.one_uid.kernel import AT_FDCWD, Identity

@@ -14,12 +14,11 @@ from pathlib import Path
 
 from sifwright.images.contents.image_tree import resolve_links
 from sifwright.make_image.pack_layers import bytecode
-from sifwright.make_image.pack_layers.apply import join
+from sifwright.make_image.pack_layers.apply_layer import join
 from sifwright.make_image.pack_layers.bytecode import Source
 
 _NANO = 10**9
 _DAY = 86400
-_CACHE = b"__pycache__"
 
 
 def fix(times: Sequence[int]) -> None:

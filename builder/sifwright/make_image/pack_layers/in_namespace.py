@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sifwright.errors import BuildError, Problem, quoted
 from sifwright.make_image.pack_layers import fixed_bytes
-from sifwright.make_image.pack_layers.apply import apply, remove
+from sifwright.make_image.pack_layers.apply_layer import apply, remove
 from sifwright.make_image.pack_layers.changes import collected, note_state
 from sifwright.make_image.pack_layers.layer_summary import LayerSummary
 from sifwright.make_image.pack_layers.lower_tree import LowerTree

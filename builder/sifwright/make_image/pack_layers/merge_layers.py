@@ -44,8 +44,8 @@ def merge(
 ) -> Path:
     """Unpack what the squashfs files come to into `work_dir`/tree, and return that folder.
 
-    Its files belong to subordinate ids (see user_namespace.py). `state` is written for `pack.Live`.
-    Raises as `pack` does.
+    Its files belong to subordinate ids (see user_namespace.py). `state` is written for
+    `pack.WorkTree`. Raises as `pack` does.
     """
     request = _request(layers, work_dir / "tree", work_dir / LISTING, [])
     noted = str(state.absolute()) if state else ""

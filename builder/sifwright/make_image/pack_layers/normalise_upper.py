@@ -14,7 +14,7 @@ from itertools import chain
 from sifwright.images.contents import listing
 from sifwright.images.contents.listing import ListedPath
 from sifwright.make_image.pack_layers import overlay_marks
-from sifwright.make_image.pack_layers.apply import join, remove
+from sifwright.make_image.pack_layers.apply_layer import join, remove
 from sifwright.make_image.pack_layers.layer_summary import LayerSummary
 from sifwright.make_image.pack_layers.lower_tree import LowerTree
 

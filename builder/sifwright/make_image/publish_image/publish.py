@@ -170,5 +170,3 @@ def _rename(output: ImageFolder, staging: Path, sif: str) -> None:
             files.publish(new, output.folder / target)
             new.unlink(missing_ok=True)
         files.relink(output.link, sif, Path(folder))
-    # Earlier releases wrote the definition file here, without a folder.
-    (output.folder / f"{output.name}.def").unlink(missing_ok=True)

@@ -13,8 +13,8 @@ from sifwright.catalog.model import LayerFile
 from sifwright.errors import MachineError, PlanError, UsageError
 from sifwright.host.network.registry import Reference
 from sifwright.make_image.resolve_request import base_image, host_settings
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.base_image import base_image_of
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.plan.model import Plan
 from sifwright.render import build_files, dockerfile, oci_config, recipe
 from sifwright.render.definition import folder_definition

@@ -1,4 +1,4 @@
-"""The image that a plan starts from: its name and its place; its digest is in base_digest.py."""
+"""The image that a plan starts from. The digest of its tag is in recorded_inputs.py."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -9,10 +9,10 @@ from sifwright.catalog.model import LayerFile
 from sifwright.host.engines import apptainer
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.host.engines.docker import Docker
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.build_request import BuildRequest
 from sifwright.make_image.resolve_request.host_settings import Settings
 from sifwright.make_image.resolve_request.output_parser import OutputParser
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.render import build_files
 from sifwright.render.definition import with_machine
 from sifwright.system import ids, processes
@@ -64,11 +64,11 @@ class BuildContext(BuildRequest):
         return {**apptainer.environment(), **self.settings.env, **self.base.environment, **own}
 
     def _debootstrap(self, kind: str) -> Path:
-        """Return a folder with our program in place of the machine's debootstrap."""
+        """Write our program in place of the machine's debootstrap, and return its folder."""
         program = self.work_dir / f"bin-{kind}" / "debootstrap"
         program.parent.mkdir(exist_ok=True)
         program.write_text(
-            build_files.package_text(f"make_image/run_steps/templates/{kind}/debootstrap"),
+            build_files.package_text(f"make_image/resolve_request/templates/{kind}/debootstrap"),
             encoding="utf-8",
         )
         program.chmod(0o755)

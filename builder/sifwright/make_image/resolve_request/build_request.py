@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from sifwright.make_image.resolve_request.base_digest import Inputs
 from sifwright.make_image.resolve_request.base_image import BaseImage, base_image_of
 from sifwright.make_image.resolve_request.epoch import source_epoch
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.plan.model import Plan
 from sifwright.render.definition import planned_definition
 

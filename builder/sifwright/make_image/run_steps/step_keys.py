@@ -10,7 +10,7 @@ from typing import Self
 from sifwright.catalog.model import Site
 from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.pack_layers.pack import FORMAT, SQUASHFS
-from sifwright.make_image.resolve_request.base_digest import Inputs
+from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.plan.model import Plan, Step
 from sifwright.render import build_files
 from sifwright.system import ids

@@ -2,11 +2,13 @@
 
 The states of a step, and what leads to each:
 
-    leased   `result` reserves the key, so that no prune removes the entry
-    cached   the entry is there: nothing runs
-    waiting  another build has the claim of the key (`_make_or_wait`); then it is cached
-    running  we have it: the step runs in a tree or on an overlay (`Sandbox.run`),
-             while the results below are read and checked (`_being_checked`)
+    cached   the entry is there: nothing runs. The key is leased first, so that no
+             prune removes the entry (`result`)
+    waiting  another build has the claim of the key (`_make_or_wait`); then the step is
+             cached, or runs here if the other build has failed
+    running  the claim is ours: the step runs on an overlay, or in a tree where an overlay
+             would be wrong (`_avoid_overlay`), while the results below are read and
+             checked (`_being_checked`). If it fails, nothing is stored
     packed   what it changed is a squashfs file (`_pack`); if an overlay may be wrong
              there, the step runs again in a tree (`_run_and_pack`)
     stored   the entry is put under its key, with its facts (`_make`)

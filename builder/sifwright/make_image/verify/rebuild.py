@@ -20,25 +20,13 @@ from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import PlanFacts
 from sifwright.system.tempdirs import temporary_root, workspace
 
-_SET = "--set"
-
-
-def settings_of(plan: PlanFacts) -> list[str]:
-    """Return the options of --set that a plan was made with."""
-    return [
-        f"{step.layer}.{name}={choice.text}"
-        for step in plan.steps
-        for name, choice in step.options.items()
-        if choice.origin == _SET
-    ]
-
 
 def options_of(record: Mapping[str, Any]) -> BuildOptions:
     """Return the options that make the image of a record again; raise `UsageError`."""
     try:
         options = BuildOptions(layout=record["layout"], epoch=int(record["epoch"]))
     except KeyError as error:
-        message = f"the record does not say {error.args[0]!r}: an earlier release built the image"
+        message = f"the record does not say {error.args[0]!r}"
         raise UsageError.of(message, fix="Build it again, then verify it.") from None
     return replace(options, engine=record.get("steps", "apptainer"), tests="untested", cached=False)
 

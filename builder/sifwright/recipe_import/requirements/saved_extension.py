@@ -24,7 +24,7 @@ _TEXTS = ("image", "requirements", "constraints")
 class SavedExtension:
     """The content of extension.json: `held` as `image.extended` takes it.
 
-    Files of earlier versions have neither `is_locked` nor `conda`: see `Requirements`.
+    `is_locked` and `conda` are those of `Requirements`.
     """
 
     image: str

@@ -27,7 +27,7 @@ from sifwright.system import small_file
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
-    """One step of the build; seconds since it began. `state` is empty in old records."""
+    """One step of the build; seconds since it began."""
 
     step: str
     state: str
@@ -98,15 +98,9 @@ def _statements(path: Path) -> dict[str, int]:
 
 
 def timeline(record: Mapping[str, Any]) -> tuple[Event, ...]:
-    """Return the steps of the build in their order; of an old record, one after the other."""
+    """Return the steps of the build in their order; nothing if the record has none."""
     try:
-        if "timeline" in record:
-            return tuple(_event(event) for event in record["timeline"])
-        events, start = [], 0.0
-        for step, seconds in record.get("seconds", {}).items():
-            events.append(Event(step=str(step), state="", start=start, seconds=float(seconds)))
-            start += float(seconds)
-        return tuple(events)
+        return tuple(_event(event) for event in record["timeline"])
     except (TypeError, ValueError, LookupError, AttributeError):
         return ()
 

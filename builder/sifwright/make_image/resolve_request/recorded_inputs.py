@@ -1,4 +1,4 @@
-"""The digest that the base image's tag has, now or since the last build; and first uses."""
+"""The recorded inputs of a build: the digest of the base image's tag, and first uses."""
 
 from __future__ import annotations
 
