@@ -196,7 +196,7 @@ def test_commands_for_a_shell(real: Catalog, tmp_path: Path) -> None:
     ("settings", "status"), [("", "2"), ("kill -TERM $$", "1"), ("exit 3", "1")]
 )
 def test_the_status_of_a_job(real: Catalog, tmp_path: Path, settings: str, status: str) -> None:
-    """Leave a job undone if it is cancelled before its command has ended."""
+    """Leave a job undone that is stopped before its command has ended; it may be started again."""
     submission = prepare(real.sites["lumi"], "", ["account=project_1"], of_images(str(tmp_path)))
     task = Task(key="k", name="torch", parent="", image="lumi/x", words=("no-command",))
     (job,) = build_jobs([[task]], {})
@@ -205,7 +205,7 @@ def test_the_status_of_a_job(real: Catalog, tmp_path: Path, settings: str, statu
     text = render_script(submission, job, tmp_path, tmp_path / "log")
     subprocess.run(["/bin/bash", "-c", text], check=False, capture_output=True)
     assert (tmp_path / "status").read_text() == f"{status}\n"
-    assert not (tmp_path / "settings").exists()
+    assert (tmp_path / "settings").exists() == bool(settings)
 
 
 Exchanges = Iterator[dict[str, Any]]

@@ -164,6 +164,13 @@ def test_a_node_that_sees_other_folders(
     assert not (tmp_path / "settings").exists()
 
 
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"images": 5}'])
+def test_a_broken_record_is_left_out(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "job.json").write_text(text)
+    assert job_folder.read_all(tmp_path) == []
+
+
 def test_settings_reach_a_job_by_files_of_its_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +185,7 @@ def test_settings_reach_a_job_by_files_of_its_owner(
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("https_proxy", "http://it's:me@proxy.example")
+    monkeypatch.setenv("PIP_LATIN", "\udcff")
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     monkeypatch.setenv("TMPDIR", "/of/this/node")
     loaded, settings = mirrors.load(), tmp_path / "settings"
@@ -187,11 +195,11 @@ def test_settings_reach_a_job_by_files_of_its_owner(
     assert {stat.S_IMODE(path.stat().st_mode) for path in settings.iterdir()} == {0o600}
     assert stat.S_IMODE(settings.stat().st_mode) == 0o700
     script = f"set -eu; source {settings}/environment; env -0"
-    printed = subprocess.run(
-        ["/bin/bash", "-c", script], env={}, capture_output=True, text=True, check=True
-    ).stdout
+    command = ["/bin/bash", "-c", script]
+    printed = os.fsdecode(subprocess.run(command, env={}, capture_output=True, check=True).stdout)
     variables = dict(line.split("=", 1) for line in printed.split("\0") if line)
     assert variables["https_proxy"] == "http://it's:me@proxy.example"
+    assert variables["PIP_LATIN"] == "\udcff"
     assert variables["PATH"] == os.environ["PATH"]
     assert not {"SLURM_JOB_ID", "TMPDIR"} & variables.keys()
     assert Path(variables["REQUESTS_CA_BUNDLE"]).read_text() == "a certificate"

@@ -99,7 +99,7 @@ def read_all(jobs: Path) -> list[SubmittedJob]:
 
 def _read(jobs: Path) -> Iterator[SubmittedJob]:
     for path in jobs.glob(f"*/{_RECORD}"):
-        with suppress(OSError, ValueError, TypeError):
+        with suppress(OSError, ValueError, TypeError, LookupError):
             data = small_file.read_json(path)
             lists = {name: tuple(data[name]) for name in ("images", "steps", "keys")}
             yield SubmittedJob(**{**data, **lists, "folder": str(path.parent)})
@@ -130,8 +130,8 @@ def refresh(jobs: Path) -> list[SubmittedJob]:
 def _state(job: SubmittedJob, known: str, before: str) -> str:
     """Return the state by the job's exit status, by the scheduler and by the job before.
 
-    A restarted scheduler may not know yet that a job has ended. A job without an exit
-    status is lost if the scheduler does not know it. If the job before did not succeed, it is
+    A restarted scheduler may not know yet that a job has ended. A job without an exit status is
+    lost if the scheduler does not know it. If the job before did not succeed, it is
     cancelled: PBS without job history forgets such jobs.
     """
     status = ""

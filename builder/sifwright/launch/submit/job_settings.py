@@ -31,7 +31,8 @@ def write(folder: Path, secrets: Mapping[str, bytes]) -> None:
     """Write the settings into a new folder, for us alone."""
     folder.mkdir(mode=0o700)
     lines = (f"export {name}={shlex.quote(value)}\n" for name, value in _variables(folder))
-    _private(folder / ENVIRONMENT, "".join(lines).encode())
+    # A value may be no UTF-8.
+    _private(folder / ENVIRONMENT, os.fsencode("".join(lines)))
     for name, content in secrets.items():
         _private(_secret(folder, name), content)
 
