@@ -124,7 +124,7 @@ class Builds:
     """The site's answer to builds by users: the place, the source, and the ids.
 
     `ids` is empty if the site's documentation does not say. Jobs that build or install have
-    `directives` in place of those of `JobFacts`.
+    `directives` in place of those of `JobFacts`, and run for `hours` at most; 0 is no limit.
     """
 
     where: Literal["login", "batch", "elsewhere"]
@@ -132,6 +132,7 @@ class Builds:
     source: str
     ids: Literal["", "many", "one", "none"] = ""
     directives: Mapping[str, str | bool] = field(default_factory=dict)
+    hours: float = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

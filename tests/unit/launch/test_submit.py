@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,17 @@ def test_facts_of_a_site_for_builds(real: Catalog, tmp_path: Path) -> None:
     assert at_site.index("settings/environment") < at_site.index(proxy)
     assert "proxy" not in elsewhere
     assert "#PBS -q" not in elsewhere
+
+
+@pytest.mark.parametrize(("given", "hours"), [("l=place=free", "06"), ("q=cpu", "12")])
+def test_the_longest_job_of_a_queue(real: Catalog, tmp_path: Path, given: str, hours: str) -> None:
+    """Ask for no more hours than the site's own queue allows."""
+    steps = chain("derecho/x", "torch", "vision")
+    tasks = tuple(replace(step, resources=LARGE) for step in steps[:2])
+    job = BuildJob(tasks=tasks, images=("derecho/x",))
+    submission = prepare(real.sites["derecho"], "", ["A=x", given], of_images(str(tmp_path)))
+    text = render_script(submission, job, tmp_path / "folder", tmp_path / "log")
+    assert f"#PBS -l walltime={hours}:00:00" in text
 
 
 def test_the_log_of_an_earlier_job_goes(real: Catalog, tmp_path: Path) -> None:

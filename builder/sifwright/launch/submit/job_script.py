@@ -1,7 +1,8 @@
 """Write the folder of a job: the script, and the settings beside it."""
 
+import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sifwright.launch import directives
@@ -64,13 +65,17 @@ def render_script(submission: Submission, job: BuildJob, folder: Path, log: Path
 
 def _directives(submission: Submission, job: BuildJob, log: Path) -> list[Directive]:
     """Return the directives of a job; those of the user replace all others."""
-    scheduler = submission.scheduler
+    scheduler, site = submission.scheduler, submission.site
+    of_site = further(site, request())
+    given = [directives.given(site, text) for text in submission.directives]
+    # Installations and builds go on where an earlier job ended. Another queue has another limit.
+    is_other = {directive.key for directive in given} & {directive.key for directive in of_site}
+    limit = site.builds.hours if site.builds and not is_other else 0
+    wanted = replace(job.resources, hours=min(job.resources.hours, limit or math.inf))
     title = "N" if scheduler.name == "pbs" else "job-name"
-    pairs = [(title, job.name), *scheduler.resources(job.resources), *scheduler.output(str(log))]
+    pairs = [(title, job.name), *scheduler.resources(wanted), *scheduler.output(str(log))]
     if submission.account:
         pairs.append((ACCOUNT_DIRECTIVES[scheduler.name], submission.account))
     own = [Directive(*pair) for pair in pairs]
-    of_site = further(submission.site, request())
-    given = [directives.given(submission.site, text) for text in submission.directives]
     by_key = {directive.key: directive for directive in (*of_site, *own, *given)}
     return list(by_key.values())

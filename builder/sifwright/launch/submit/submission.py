@@ -78,7 +78,9 @@ def _for_builds(site: Site) -> Site:
 def _of_another(site: Site, scheduler: str) -> Site:
     """Return the site without facts of its jobs and network: the jobs run on another machine."""
     job = replace(site.job, directives={}, needs_account=False)
-    return replace(site, scheduler=scheduler, job=job, partitions={}, qos={}, proxies={})
+    return replace(
+        site, scheduler=scheduler, job=job, partitions={}, qos={}, proxies={}, builds=None
+    )
 
 
 def _require_account(site: Site, given: Collection[str]) -> None:
