@@ -230,3 +230,23 @@ cp "$SIFWRIGHT_BUILD/machine/environment" "$SIFWRIGHT_BUILD/kept/secret"
     assert len(written) >= 4
     assert [path for path in written if secret in path.read_bytes()] == []
     assert docker_toy.containers() == []
+
+
+@pytest.mark.all
+def test_the_images_of_a_matrix(docker_toy: DockerToy) -> None:
+    """Make one image for each value, under a name that ends with the value."""
+    option = {"type": "integer", "description": "a number", "default": 0}
+    script = 'echo "$OPT_COUNT" >/opt/count\n'
+    docker_toy.layer("number", script, header={"options": {"count": option}})
+    docker_toy.image("number")
+    done = docker_toy.docker("--matrix", "number.count=1,2")
+    assert done.returncode == 0, done.stderr
+    for value in "12":
+        (image,) = docker_toy.api.images(f"{docker_toy.name}-{value}")
+        record = docker_toy.output.with_name(f"toy@{value}") / "docker-image/record.json"
+        assert json.loads(record.read_text())["image_id"] == image["Id"]
+        container = docker_toy.api.create_container(image["Id"], ["cat", "/opt/count"])
+        docker_toy.api.start(container)
+        docker_toy.api.wait(container)
+        assert docker_toy.api.logs(container) == f"{value}\n".encode()
+        docker_toy.api.remove_container(container)

@@ -173,9 +173,6 @@ def _format(arguments: Namespace) -> Literal["sif", "image"]:
     named = getattr(arguments, "format", None)
     if named == "image" and _engine(arguments) == "apptainer":
         raise UsageError.of("Apptainer makes SIFs only", fix="--format sif, or --engine docker.")
-    if named != "sif" and _engine(arguments) == "docker" and getattr(arguments, "matrix", ()):
-        message = "images of an engine have one name for all values"
-        raise UsageError.of(message, where="--matrix", fix="Make SIFs: --format sif.")
     return named or ("sif" if _engine(arguments) == "apptainer" else "image")
 
 
