@@ -63,7 +63,9 @@ def _name(action: argparse.Action) -> str:
         return f"[{value}]" if action.nargs == "?" else f"{value or action.dest}"
     if action.nargs == 0:
         return action.option_strings[-1]
-    return f"{action.option_strings[-1]} {value or action.dest.upper()}"
+    value = value or action.dest.upper()
+    shown = f"[{value}]" if action.nargs == "?" else value
+    return f"{action.option_strings[-1]} {shown}"
 
 
 def _sentence(text: str) -> str:

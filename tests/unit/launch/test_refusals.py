@@ -56,7 +56,7 @@ def test_words_of_a_scheduler(scheduler: str, message: str, change: str) -> None
 def test_a_refusal_is_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the answer of OpenPBS 23.06.06 (dialogues/openpbs.json)."""
     done = subprocess.CompletedProcess(["qsub"], 170, "", "qsub: Unknown queue\n")
-    monkeypatch.setattr("sifwright.system.processes.capture", lambda _words: done)
+    monkeypatch.setattr("sifwright.system.processes.capture", lambda _words, **_: done)
     with pytest.raises(MachineError) as caught:
         accepted("pbs", ["qsub", "job.sh"])
     change = "    Choose another one: --directive q=NAME"

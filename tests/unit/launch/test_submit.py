@@ -133,7 +133,7 @@ def test_the_script_of_a_site(
     """Let the user's directive replace the layer's, and the layer's replace the site's."""
     monkeypatch.setenv("PBS_ACCOUNT", "NCAR0001")
     submission = prepare(
-        real.sites["derecho"], "", ["l=walltime=09:00:00", "q=cpu"], of_images(str(tmp_path))
+        [real.sites["derecho"]], "", ["l=walltime=09:00:00", "q=cpu"], of_images(str(tmp_path))
     )
     (job, *_) = build_jobs([chain("derecho/x", "torch", large="torch")], {})
     text = render_script(submission, job, tmp_path / "folder", tmp_path / "log")
@@ -154,7 +154,7 @@ def test_facts_of_a_site_for_builds(real: Catalog, tmp_path: Path) -> None:
     (job,) = build_jobs([chain("frontier/x", "torch")], {})
 
     def script(scheduler: str, *given: str) -> str:
-        submission = prepare(real.sites["frontier"], scheduler, given, of_images(str(tmp_path)))
+        submission = prepare([real.sites["frontier"]], scheduler, given, of_images(str(tmp_path)))
         return render_script(submission, job, tmp_path / "folder", tmp_path / "log")
 
     at_site, elsewhere = script("", "account=x"), script("pbs")
@@ -172,14 +172,14 @@ def test_the_longest_job_of_a_queue(real: Catalog, tmp_path: Path, given: str, h
     steps = chain("derecho/x", "torch", "vision")
     tasks = tuple(replace(step, resources=LARGE) for step in steps[:2])
     job = BuildJob(tasks=tasks, images=("derecho/x",))
-    submission = prepare(real.sites["derecho"], "", ["A=x", given], of_images(str(tmp_path)))
+    submission = prepare([real.sites["derecho"]], "", ["A=x", given], of_images(str(tmp_path)))
     text = render_script(submission, job, tmp_path / "folder", tmp_path / "log")
     assert f"#PBS -l walltime={hours}:00:00" in text
 
 
 def test_the_log_of_an_earlier_job_goes(real: Catalog, tmp_path: Path) -> None:
     """PBS would append to it."""
-    submission = prepare(real.sites["derecho"], "", ["A=x"], of_images(str(tmp_path)))
+    submission = prepare([real.sites["derecho"]], "", ["A=x"], of_images(str(tmp_path)))
     (job,) = build_jobs([chain("derecho/x")], {})
     log = tmp_path / "derecho" / "x" / "image.job.log"
     log.parent.mkdir(parents=True)
@@ -192,7 +192,7 @@ def test_commands_for_a_shell(real: Catalog, tmp_path: Path) -> None:
     """Keep the id of jobs that others wait for; sbatch may name a cluster behind it."""
     jobs = build_jobs([chain("a", "base", "torch"), chain("b", "base", "mpi")], {"base": "17"})
     jobs += build_jobs([chain("c", "base", "torch", large="torch")], {})
-    submission = prepare(real.sites["frontier"], "", ["account=x"], of_images(str(tmp_path)))
+    submission = prepare([real.sites["frontier"]], "", ["account=x"], of_images(str(tmp_path)))
     lines = list(commands(submission, [(job, Path(f"/{job.name}.sh")) for job in jobs]))
     sbatch = "sbatch --parsable --export=NIL"
     assert lines == [
@@ -209,7 +209,7 @@ def test_commands_for_a_shell(real: Catalog, tmp_path: Path) -> None:
 )
 def test_the_status_of_a_job(real: Catalog, tmp_path: Path, settings: str, status: str) -> None:
     """Leave a job undone that is stopped before its command has ended; it may be started again."""
-    submission = prepare(real.sites["lumi"], "", ["account=project_1"], of_images(str(tmp_path)))
+    submission = prepare([real.sites["lumi"]], "", ["account=project_1"], of_images(str(tmp_path)))
     task = Task(key="k", name="torch", parent="", image="lumi/x", words=("no-command",))
     (job,) = build_jobs([[task]], {})
     (tmp_path / "settings").mkdir()
@@ -228,7 +228,7 @@ def play(monkeypatch: pytest.MonkeyPatch, file: str) -> Exchanges:
     path = Path(__file__).parent / "dialogues" / file
     exchanges: Exchanges = iter(json.loads(path.read_text(encoding="utf-8"))["dialogue"])
 
-    def capture(words: list[str]) -> subprocess.CompletedProcess[str]:
+    def capture(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         exchange = next(exchanges)
         assert words == exchange["command"]
         out, err = ("\n".join(exchange[name]) for name in ("stdout", "stderr"))
@@ -316,8 +316,13 @@ def test_the_words_of_a_real_flux(monkeypatch: pytest.MonkeyPatch) -> None:
         (["local", "--submit=slurm", "--directive=mem=1 #"], "is no NAME or NAME=VALUE"),
         (["local", "--until", "pytorch-weel"], "--until: image 'pytorch' has no layer"),
         (["local", "--submit=lsf"], "invalid choice: 'lsf'"),
-        (["lumi", "--submit"], "users build no images at site 'lumi': fakeroot"),
+        (["lumi", "--submit"], "users build no SIFs at site 'lumi': fakeroot"),
         (["lumi", "--submit=print"], "By jobs of that machine: --submit slurm|pbs|flux."),
+        (["alps", "--submit"], "users build no SIFs at site 'alps': podman builds OCI images"),
+        (["local", "--submit=print:slurm", "--wait"], "--wait: nothing is submitted"),
+        (["local", "--submit=slurm", "--directive=o=x"], "jobs that build have a log of their own"),
+        (["local", "--submit=slurm", "--directive=array=1-3"], "and are no arrays"),
+        (["frontier,derecho", "--submit"], "jobs of sites 'frontier' and 'derecho' differ"),
     ],
 )
 def test_refused_submissions(run_cli: Cli, tmp_path: Path, words: list[str], message: str) -> None:

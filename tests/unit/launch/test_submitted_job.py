@@ -1,5 +1,6 @@
 """The folder of a submitted job: its state, and the settings that only its owner reads."""
 
+import json
 import os
 import stat
 import subprocess
@@ -103,7 +104,7 @@ def test_cancel_of_a_job_that_ends_at_once(
     monkeypatch.setattr(
         SCHEDULERS["slurm"], "states", lambda _ids: {"7": JobState("queued")}, raising=False
     )
-    monkeypatch.setattr("sifwright.system.processes.capture", lambda _words: done)
+    monkeypatch.setattr("sifwright.system.processes.capture", lambda _words, **_: done)
     folder = Path(job.folder).parent
     if "finished" in message:
         assert [ended.state for ended in cancel(folder)] == ["cancelled"]
@@ -113,12 +114,14 @@ def test_cancel_of_a_job_that_ends_at_once(
 
 
 @pytest.fixture
-def script(real: Catalog, tmp_path: Path, cache: Path) -> str:
-    """Return the script of a job that needs a project and the step cache."""
+def script(real: Catalog, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the script of a job that needs a project, the step cache and the current folder."""
+    (tmp_path / "start").mkdir()
+    monkeypatch.chdir(tmp_path / "start")
     (tmp_path / "defs" / "sites").mkdir(parents=True)
     (tmp_path / "defs" / "sites" / "lumi.yaml").write_text("a site")
     submission = replace(
-        prepare(real.sites["lumi"], "", ["account=x"], of_images(str(tmp_path))),
+        prepare([real.sites["lumi"]], "", ["account=x"], of_images(str(tmp_path))),
         folders=(shared_folders.project(tmp_path, "lumi"), shared_folders.step_cache()),
     )
     assert shared_folders.step_cache().path == cache.parent
@@ -142,6 +145,7 @@ def test_each_step_cache_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     [
         ("defs/sites/lumi.yaml", "project {}"),
         ("cache/steps-1/folder-id", "step cache {}/cache"),
+        ("start", "folder {}/start"),
         ("", ""),
     ],
 )
@@ -151,7 +155,7 @@ def test_a_node_that_sees_other_folders(
 ) -> None:
     """Refuse another folder at the same path, or none."""
     if file:
-        (tmp_path / file).unlink()
+        (tmp_path / file).rename(tmp_path / "gone")
     if file and other:
         (tmp_path / file).write_text("another")
     environment = os.environ | {"HOSTNAME": "nid007"}
@@ -171,6 +175,17 @@ def test_a_broken_record_is_left_out(tmp_path: Path, text: str) -> None:
     assert job_folder.read_all(tmp_path) == []
 
 
+@pytest.mark.parametrize("change", [{"id": 7}, {"keys": []}, {"images": [1]}, {"log": None}])
+def test_a_record_with_a_wrong_value_is_left_out(
+    job: SubmittedJob, change: dict[str, object]
+) -> None:
+    folder = Path(job.folder)
+    assert job_folder.read_all(folder.parent) == [job]
+    record = json.loads((folder / "job.json").read_text())
+    (folder / "job.json").write_text(json.dumps(record | change))
+    assert job_folder.read_all(folder.parent) == []
+
+
 def test_settings_reach_a_job_by_files_of_its_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +196,7 @@ def test_settings_reach_a_job_by_files_of_its_owner(
     )
     (tmp_path / "ca.pem").write_text("a certificate")
     (tmp_path / "netrc").write_text("machine x login y password z")
+    monkeypatch.setenv("GIT_SSL_CAINFO", str(tmp_path / "ca.pem"))
     monkeypatch.setenv("SIFWRIGHT_MIRRORS", str(tmp_path / "mirrors.yaml"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
@@ -204,5 +220,6 @@ def test_settings_reach_a_job_by_files_of_its_owner(
     assert not {"SLURM_JOB_ID", "TMPDIR"} & variables.keys()
     assert Path(variables["REQUESTS_CA_BUNDLE"]).read_text() == "a certificate"
     assert Path(variables["NETRC"]).read_text() == "machine x login y password z"
+    assert Path(variables["GIT_SSL_CAINFO"]).parent == settings
     monkeypatch.setenv("SIFWRIGHT_MIRRORS", variables["SIFWRIGHT_MIRRORS"])
     assert mirrors.load() == loaded

@@ -71,13 +71,14 @@ def _submit(images: Sequence[Namespace]) -> None:
         fix = f"Leave out {words}."
         raise UsageError.of("jobs hand over the steps in the step cache", where="--submit", fix=fix)
     plans = [resolve_plan(arguments) for arguments in images]
-    site = submission.site_of_jobs(plans[0].site, first.submit)
+    scheduler = submission.scheduler_of(first)
+    sites = [submission.site_of_jobs(plan.site, scheduler) for plan in plans]
     notes = (_notes(arguments, plan) for arguments, plan in zip(images, plans, strict=True))
     for line in dict.fromkeys(line for lines in notes for line in lines):
         progress.note(line)
     chains = [_tasks(*pair) for pair in zip(images, plans, strict=True)]
     home = jobs_place.of_images(first.output)
-    submit_jobs.submit_tasks(first, site, chains, home, progress.note)
+    submit_jobs.submit_tasks(first, sites, chains, home, progress.note)
 
 
 def _tasks(arguments: Namespace, plan: Plan) -> list[Task]:

@@ -82,7 +82,7 @@ def _submit(arguments: Namespace, request: NativeRequest, note: Callable[[str], 
     words = submission.command_words(arguments, *words)
     chain = [] if request.is_current else [installation_task(plan, str(root), words)]
     home = jobs_place.of_installation(str(root))
-    submit_jobs.submit_tasks(arguments, plan.site, [chain], home, note)
+    submit_jobs.submit_tasks(arguments, [plan.site], [chain], home, note)
 
 
 def _module(arguments: Namespace, plan: Plan) -> str:

@@ -22,8 +22,9 @@ _IN_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID", "FLUX_ENCLOSING_ID")
 
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    text = "let jobs do it: slurm, pbs or flux; default: the site's; print: submit nothing"
-    names = ("", *SCHEDULERS, PRINT)
+    text = "let jobs do it: slurm, pbs or flux; default: the site's; print or print:slurm: submit "
+    text += "nothing"
+    names = ("", *SCHEDULERS, PRINT, *(f"{PRINT}:{name}" for name in SCHEDULERS))
     add("--submit", nargs="?", const="", choices=names, metavar="SCHEDULER", help=text)
     add("--wait", action="store_true", help="with --submit: wait for the jobs to end")
     text = "with --submit: an option of the scheduler, as in partition=cpu"
@@ -35,6 +36,16 @@ def add_place(parser: ArgumentParser) -> None:
     shared.add_output_folder(parser)
     text = "the jobs of the installation in this folder, in place of --output"
     parser.add_argument("--prefix", default="", metavar="DIR", help=text)
+
+
+def printed(arguments: Namespace) -> bool:
+    """Return whether the jobs are only written."""
+    return str(arguments.submit).startswith(PRINT)
+
+
+def scheduler_of(arguments: Namespace) -> str:
+    """Return the scheduler that is named; empty for the site's."""
+    return str(arguments.submit).removeprefix(PRINT).removeprefix(":")
 
 
 def place_of(arguments: Namespace) -> JobsPlace:
@@ -77,13 +88,13 @@ def _command(arguments: Namespace, site: Site) -> str:
 def site_of_jobs(site: Site, scheduler: str) -> Site:
     """Return the site whose facts the jobs of a build have.
 
-    Where users build no images, jobs of a build run on another machine. Raises `UsageError` unless
+    Where users build no SIFs, jobs of a build run on another machine. Raises `UsageError` unless
     its scheduler is named.
     """
-    if not site.builds or site.builds.where != "elsewhere":
+    if not site.builds or (site.builds.where != "elsewhere" and site.delivery == "sif"):
         return site
-    if scheduler not in SCHEDULERS:
-        message = f"users build no images at site '{site.name}': {site.builds.why}"
+    if not scheduler:
+        message = f"users build no SIFs at site '{site.name}': {site.builds.why}"
         fix = "Build on another machine, copy, install: docs/how-to/build-elsewhere.md. "
         fix += f"By jobs of that machine: --submit {'|'.join(SCHEDULERS)}."
         raise UsageError.of(message, where="--submit", fix=fix)

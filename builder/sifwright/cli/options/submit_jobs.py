@@ -7,43 +7,48 @@ from dataclasses import replace
 
 from sifwright.catalog.model import Site
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli.options.submission import PRINT
+from sifwright.cli.options.submission import PRINT, printed, scheduler_of
+from sifwright.errors import UsageError
 from sifwright.launch.submit import by_hand, shared_folders
 from sifwright.launch.submit.graph import BuildJob, Task
 from sifwright.launch.submit.jobs_place import JobsPlace
 from sifwright.launch.submit.shared_folders import SharedFolder
 from sifwright.launch.submit.submission import Submission, prepare
-from sifwright.launch.submit.submit import missing, submit
+from sifwright.launch.submit.submit import alone, missing, submit
 from sifwright.launch.submit.wait import wait
 from sifwright.make_image.resolve_request.secrets import read_secrets
+from sifwright.system.terminal import print_line
 
 
 def submit_tasks(
     arguments: Namespace,
-    site: Site,
+    sites: Sequence[Site],
     chains: Sequence[Sequence[Task]],
     home: JobsPlace,
     note: Callable[[str], None],
 ) -> None:
     """Submit what is missing, report it, and wait for it if that is asked."""
-    printing = arguments.submit == PRINT
-    scheduler = "" if printing else arguments.submit
-    submission = prepare(site, scheduler, arguments.directives, home)
-    lacking = missing(submission, [chain for chain in chains if chain])
-    if not any(lacking):
-        note("up to date: no job is needed")
-        return
+    if arguments.wait and printed(arguments):
+        fix = f"Leave out --wait or {PRINT}."
+        raise UsageError.of("nothing is submitted", where="--wait", fix=fix)
     submission = replace(
-        submission,
-        folders=tuple(_folders(arguments, site, home)),
+        prepare(sites, scheduler_of(arguments), arguments.directives, home),
         secrets=read_secrets(getattr(arguments, "secret", ())),
     )
-    for job in lacking.earlier:
-        note(f"queued already: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
-    if printing:
-        _print(submission, lacking.jobs, note)
-        return
-    new = submit(submission, lacking.jobs)
+    with alone(home.jobs):
+        lacking = missing(submission, [chain for chain in chains if chain])
+        if not lacking.jobs and not lacking.earlier:
+            note("up to date: no job is needed")
+            return
+        submission = replace(submission, folders=tuple(_folders(arguments, sites[0], home)))
+        for job in lacking.earlier:
+            note(f"queued already: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
+        for job in lacking.lost:
+            note(f"{job.shown_state}: {', '.join(job.steps)}: {job.folder}")
+        if printed(arguments):
+            _print(submission, lacking.jobs, note)
+            return
+        new = submit(submission, lacking.jobs)
     for job in new:
         note(f"submitted: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
     if arguments.wait:
@@ -53,6 +58,7 @@ def submit_tasks(
 
 
 def _folders(arguments: Namespace, site: Site, home: JobsPlace) -> Iterator[SharedFolder]:
+    yield shared_folders.program()
     yield shared_folders.project(project_folder(arguments.project), site.name)
     if home.images:
         yield shared_folders.step_cache()
@@ -68,4 +74,4 @@ def _print(
         note(f"written: {script}: {steps} ({', '.join(job.images)})")
     note("nothing is submitted; by hand:")
     for line in by_hand.commands(submission, written):
-        note(line)
+        print_line(line)

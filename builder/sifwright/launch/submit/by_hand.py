@@ -6,6 +6,7 @@ from pathlib import Path
 from sifwright.launch.jobscript import words
 from sifwright.launch.submit import job_script
 from sifwright.launch.submit.graph import BuildJob
+from sifwright.launch.submit.schedulers import option_variables
 from sifwright.launch.submit.submission import Submission
 
 # Stands for a shell variable, as no id of a job looks like it.
@@ -25,5 +26,12 @@ def commands(submission: Submission, written: Sequence[tuple[BuildJob, Path]]) -
         before = _BEFORE if job.after in names else job.after
         # sbatch may print the name of a cluster behind the id.
         own = f"${{{names.get(job.after, '')}%%;*}}"
-        line = words(submission.scheduler.submit(str(script), before)).replace(_BEFORE, own)
+        command = [*_unset(), *submission.scheduler.submit(str(script), before)]
+        line = words(command).replace(_BEFORE, own)
         yield f"{names[job.key]}=$({line})" if job.key in awaited else line
+
+
+def _unset() -> list[str]:
+    """Return the words that keep variables of this shell from the scheduler's command."""
+    hidden = [f"--unset={name}" for name in option_variables()]
+    return ["env", *hidden] if hidden else []

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from sifwright.launch.submit import job_folder
 from sifwright.launch.submit.job_folder import SubmittedJob
-from sifwright.launch.submit.schedulers import CANCELLED, LOST, SCHEDULERS, Scheduler, refusal
-from sifwright.system import processes
+from sifwright.launch.submit.schedulers import CANCELLED, LOST, SCHEDULERS, Scheduler, ask, refusal
 
 # What PBS, Flux and Slurm answer of a job that has ended.
 _ENDED = ("Job has finished", "Unknown Job Id", "inactive", "Invalid job id")
@@ -34,7 +33,7 @@ def cancel(jobs: Path) -> list[SubmittedJob]:
 
 def _cancel(scheduler: Scheduler, ids: Sequence[str]) -> None:
     """Cancel jobs; those that have ended meanwhile, as jobs behind a cancelled one do, are fine."""
-    done = processes.capture(scheduler.cancel(ids))
+    done = ask(scheduler.cancel(ids))
     lines = [line for line in done.stderr.splitlines() if not any(word in line for word in _ENDED)]
     if done.returncode and lines:
         raise refusal(done)

@@ -25,14 +25,16 @@ from sifwright.system import files, small_file
 SCRIPT, SETTINGS, STATUS = "job.sh", "settings", "status"
 _RECORD = "job.json"
 _SHOWN = 8
+# Why a record without an id is lost.
+_CUT_OFF = "a command ended while it submitted it"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SubmittedJob:
     """The record of a job; `keys` are those of its tasks, `state` is that of the last look.
 
-    `after` is the id of the job before. `reason` is the scheduler's word on a job that waits in
-    vain, or that it ended.
+    `id` is empty until the scheduler has answered. `after` is the id of the job before. `reason` is
+    the scheduler's word on a job that waits in vain, or that it ended.
     """
 
     id: str
@@ -102,7 +104,16 @@ def _read(jobs: Path) -> Iterator[SubmittedJob]:
         with suppress(OSError, ValueError, TypeError, LookupError):
             data = small_file.read_json(path)
             lists = {name: tuple(data[name]) for name in ("images", "steps", "keys")}
-            yield SubmittedJob(**{**data, **lists, "folder": str(path.parent)})
+            job = SubmittedJob(**{**data, **lists, "folder": str(path.parent)})
+            if _is_right(job):
+                yield job
+
+
+def _is_right(job: SubmittedJob) -> bool:
+    """Return whether a record names images and keys, and has texts only."""
+    texts = (job.id, job.scheduler, job.log, job.after, job.state, job.reason)
+    values = (*texts, *job.images, *job.steps, *job.keys)
+    return bool(job.images and job.keys) and all(isinstance(value, str) for value in values)
 
 
 def refresh(jobs: Path) -> list[SubmittedJob]:
@@ -114,11 +125,13 @@ def refresh(jobs: Path) -> list[SubmittedJob]:
     seen_states = {job.id: job.state for job in records}
     for name, scheduler in SCHEDULERS.items():
         asked = [job for job in records if job.scheduler == name and job.is_unfinished]
-        states = scheduler.states([job.id for job in asked]) if asked else {}
+        ids = [job.id for job in asked if job.id]
+        states = scheduler.states(ids) if ids else {}
         for job in asked:
             seen = states.get(job.id, JobState(""))
             state = _state(job, seen.state, seen_states.get(job.after, ""))
-            fresh = replace(job, state=state, reason=seen.reason)
+            reason = seen.reason if job.id or state != LOST else _CUT_OFF
+            fresh = replace(job, state=state, reason=reason)
             # A scheduler that has just started may still find a job that it seems to have lost.
             if fresh != job and fresh.state != LOST:
                 write(fresh)

@@ -24,7 +24,7 @@ _CARRIED = re.compile(
     r"|(SIFWRIGHT|APPTAINER|SINGULARITY|GIT|UV|PIP)_\w+"
 )
 # Variables that name a file, which may lie where only this machine reaches it.
-_FILES = ("REGISTRY_AUTH_FILE", "NETRC")
+_FILES = ("REGISTRY_AUTH_FILE", "NETRC", "GIT_SSL_CAINFO")
 
 
 def write(folder: Path, secrets: Mapping[str, bytes]) -> None:

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from sifwright.launch.submit.schedulers import refusal
-from sifwright.system import processes
+from sifwright.launch.submit.schedulers import ask, refusal
 
 # By what a user may change: what Slurm says (SchedMD/slurm@0001e1b, src/common/slurm_errno.c) and
 # PBS (openpbs/openpbs@cd7ab5e, src/lib/Liblog/pbs_messages.c), and what Flux 0.88.0 answered.
@@ -43,6 +42,8 @@ _DIRECTIVES: Mapping[str, Mapping[str, str]] = {
     },
     "flux": {"partition": "queue=NAME"},
 }
+# Seconds; a busy controller lets sbatch try again and again.
+_PATIENCE = 600
 _ADVICE = {
     "partition": "Choose another one: --directive {partition}",
     "account": "Name an account that may use it: --directive {account}",
@@ -59,7 +60,7 @@ def accepted(scheduler: str, words: Sequence[str]) -> str:
 
     Raises `MachineError` with the scheduler's words and what to change, if it is known.
     """
-    done = processes.capture(words)
+    done = ask(words, timeout=_PATIENCE)
     if done.returncode:
         raise refusal(done, advice(scheduler, f"{done.stderr} {done.stdout}"))
     return done.stdout

@@ -1,5 +1,6 @@
 """The commands of Slurm, PBS and Flux that submit a job, look at jobs, and cancel them."""
 
+import os
 import re
 import subprocess
 from abc import ABC, abstractmethod
@@ -7,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sifwright.catalog.layer_builds import Resources
-from sifwright.errors import MachineError
+from sifwright.errors import MachineError, quoted
 from sifwright.system import processes
 
 QUEUED, RUNNING, DONE, FAILED, CANCELLED, LOST = (
@@ -40,6 +41,9 @@ _NO_HISTORY = "not configured to maintain job history"
 # Of jobs that will start some time (squeue(1), JOB REASON CODES).
 _USUAL = {"None", "Priority", "Resources", "Dependency", "BeginTime"}
 _NEVER = "Can Never Run"
+_NOT_FOUND = 127  # of processes.capture
+# Variables that are options of a scheduler's commands; sbatch's win over the lines of a script.
+_OPTIONS = re.compile(r"(SBATCH|SQUEUE|SACCT|SCANCEL)_\w+|PBS_DPREFIX")
 
 
 class JobState(NamedTuple):
@@ -53,17 +57,25 @@ class JobState(NamedTuple):
 
 
 class Scheduler(ABC):
-    """The commands of a scheduler."""
+    """The commands of a scheduler; `id_form` is a regular expression."""
 
     name: str
+    id_form: str
 
     @abstractmethod
     def submit(self, script: str, after: str) -> list[str]:
         """Return the command that submits a script, to start after a job has succeeded."""
 
     def job_id(self, output: str) -> str:
-        """Return the id in the output of that command, which may name a federated cluster."""
-        return output.strip().partition(";")[0]
+        """Return the id in the last line of that command, which may name a federated cluster.
+
+        Raises `MachineError` if there is none.
+        """
+        line = (output.strip().splitlines() or [""])[-1].partition(";")[0]
+        if re.fullmatch(self.id_form, line):
+            return line
+        fix = "Cancel the job, if there is one. Submit by hand: --submit=print"
+        raise MachineError.of(f"printed no id of a job: {quoted(line)}", where=self.name, fix=fix)
 
     @abstractmethod
     def resources(self, wanted: Resources) -> list[tuple[str, str]]:
@@ -86,7 +98,7 @@ class Scheduler(ABC):
 
 
 class Slurm(Scheduler):
-    name = "slurm"
+    name, id_form = "slurm", "[0-9]+"
 
     def submit(self, script: str, after: str) -> list[str]:
         # NIL: the variables of this shell stay here. A job that cannot start any more is removed.
@@ -103,7 +115,7 @@ class Slurm(Scheduler):
         if missing := [name for name in ids if name not in seen]:
             # The accounting remembers for longer, where there is one.
             fields = ["--allocations", "--noheader", "--parsable2", "--format=JobID,State"]
-            done = processes.capture(["sacct", f"--jobs={','.join(missing)}", *fields])
+            done = ask(["sacct", f"--jobs={','.join(missing)}", *fields])
             seen = slurm_states(done.stdout) | seen
         return {name: seen[name] for name in ids if name in seen}
 
@@ -112,7 +124,7 @@ class Slurm(Scheduler):
 
 
 class Pbs(Scheduler):
-    name = "pbs"
+    name, id_form = "pbs", r"[0-9]+(\.[\w.-]+)?"
 
     def submit(self, script: str, after: str) -> list[str]:
         # Without -V, qsub takes no variable of this shell along.
@@ -128,9 +140,9 @@ class Pbs(Scheduler):
 
     def states(self, ids: Sequence[str]) -> dict[str, JobState]:
         # -x: jobs that have finished, too. For unknown ones, qstat fails and shows the others.
-        done = processes.capture(["qstat", "-x", "-f", *ids])
+        done = ask(["qstat", "-x", "-f", *ids])
         if _NO_HISTORY in done.stderr:
-            done = processes.capture(["qstat", "-f", *ids])
+            done = ask(["qstat", "-f", *ids])
         others = [line for line in done.stderr.splitlines() if "Unknown Job Id" not in line]
         if done.returncode and others:
             raise refusal(done)
@@ -141,7 +153,7 @@ class Pbs(Scheduler):
 
 
 class Flux(Scheduler):
-    name = "flux"
+    name, id_form = "flux", r"[ƒf]\w+|[0-9]+"
 
     def submit(self, script: str, after: str) -> list[str]:
         wait = [f"--dependency=afterok:{after}"] if after else []
@@ -157,7 +169,7 @@ class Flux(Scheduler):
         # One by one: for an unknown job, flux shows none of the others.
         seen: dict[str, JobState] = {}
         for name in ids:
-            done = processes.capture(["flux", "jobs", "--no-header", _FLUX_FACTS, name])
+            done = ask(["flux", "jobs", "--no-header", _FLUX_FACTS, name])
             if done.returncode == 0:
                 seen[name] = _flux_state(*done.stdout.strip().split("|", 2))
             elif "unknown" not in done.stderr.lower():
@@ -173,8 +185,8 @@ SCHEDULERS: dict[str, Scheduler] = {"slurm": Slurm(), "pbs": Pbs(), "flux": Flux
 
 def slurm_states(output: str) -> dict[str, JobState]:
     """Return the states by job id; CANCELLED may be followed by whoever did it."""
-    rows = (line.split("|") for line in output.splitlines() if "|" in line)
-    return {name: _slurm_state(state, *reason) for name, state, *reason in rows}
+    rows = (line.split("|", 2) for line in output.splitlines() if "|" in line)
+    return {name: _slurm_state(state, *reason) for name, state, *reason in rows if state.strip()}
 
 
 def _slurm_state(word: str, reason: str = "") -> JobState:
@@ -195,7 +207,7 @@ def pbs_states(output: str) -> dict[str, JobState]:
         # Long values go on in lines that begin with a tab.
         unfolded = block.replace("\n\t", "")
         fields = dict(re.findall(r"^    (\w+) = (.*)$", unfolded, flags=re.MULTILINE))
-        state = _PBS.get(fields["job_state"]) or _pbs_end(fields)
+        state = _PBS.get(fields.get("job_state", "")) or _pbs_end(fields)
         reason = _pbs_reason(state, fields.get("comment", "").strip())
         states[block.partition("\n")[0].strip()] = JobState(state, reason)
     return states
@@ -225,10 +237,22 @@ def clock(hours: float) -> str:
 
 def answer(words: Sequence[str]) -> str:
     """Run a scheduler's command; raise `MachineError` with its own words if it fails."""
-    done = processes.capture(words)
+    done = ask(words)
     if done.returncode:
         raise refusal(done)
     return done.stdout
+
+
+def ask(words: Sequence[str], *, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """Run a scheduler's command without the variables that are options of it."""
+    hidden = option_variables()
+    env = {name: text for name, text in os.environ.items() if name not in hidden}
+    return processes.capture(words, env=env, timeout=timeout)
+
+
+def option_variables() -> list[str]:
+    """Return the variables of this shell that are options of a scheduler's commands."""
+    return sorted(filter(_OPTIONS.fullmatch, os.environ))
 
 
 def refusal(done: subprocess.CompletedProcess[str], fix: str = "") -> MachineError:
@@ -236,4 +260,6 @@ def refusal(done: subprocess.CompletedProcess[str], fix: str = "") -> MachineErr
     text = " ".join((done.stderr.strip() or done.stdout.strip()).split())
     program = f"{done.args[0]}: "
     message = program + (text.removeprefix(program) or f"status {done.returncode}")
+    if done.returncode == _NOT_FOUND:
+        fix = f"Work on a machine that has {done.args[0]}, or name another scheduler."
     return MachineError.of(message, fix=fix)

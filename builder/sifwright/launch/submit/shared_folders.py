@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import sifwright
 from sifwright.system import cache_folder
 
 _IDENTITY = "folder-id"
@@ -31,6 +32,18 @@ def project(folder: Path, site: str) -> SharedFolder:
         file=file,
         digest=_digest(file),
         fix="Name a folder that all nodes see: --project DIR. Do not change it while jobs wait.",
+    )
+
+
+def program() -> SharedFolder:
+    """Return the folder of sifwright itself."""
+    file = Path(sifwright.__file__)
+    return SharedFolder(
+        name="sifwright",
+        path=file.parent,
+        file=file,
+        digest=_digest(file),
+        fix="Install sifwright in a folder that all nodes see.",
     )
 
 

@@ -1,11 +1,12 @@
 """Decide how jobs are submitted: the scheduler, the site's directives, those of the user."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sifwright.catalog.model import Site
-from sifwright.errors import UsageError
+from sifwright.errors import Problem, UsageError, quoted
 from sifwright.launch import directive_rules, directives
 from sifwright.launch.job_rules import ACCOUNTS
 from sifwright.launch.model import JobRequest
@@ -13,6 +14,13 @@ from sifwright.launch.submit.jobs_place import JobsPlace
 from sifwright.launch.submit.schedulers import SCHEDULERS, Scheduler
 from sifwright.launch.submit.shared_folders import SharedFolder
 
+# A path that every scheduler takes unchanged for a log: no blank, '%', '{', and for PBS no ':'.
+_LOG_PATH = re.compile(r"[A-Za-z0-9._+=@,/-]+")
+_DECIDED = {
+    "slurm": {"output", "error", "e", "array", "a"},
+    "pbs": {"o", "e", "j", "k", "J"},
+    "flux": {"output", "error"},
+}
 ACCOUNT_DIRECTIVES = {"slurm": "account", "pbs": "A", "flux": "bank"}
 
 
@@ -37,18 +45,24 @@ class Submission:
         return account(self.scheduler.name, os.environ)
 
 
-def prepare(site: Site, scheduler: str, given: Sequence[str], home: JobsPlace) -> Submission:
+def prepare(
+    sites: Sequence[Site], scheduler: str, given: Sequence[str], home: JobsPlace
+) -> Submission:
     """Return how to submit; raises `UsageError` for what the scheduler would refuse.
 
-    Facts of the site are for its own scheduler only.
+    Facts of a site are for its own scheduler only.
     """
-    name = scheduler or site.scheduler
-    if name not in SCHEDULERS:
-        message = f"site '{site.name}' has no scheduler"
-        fix = f"Name this machine's: --submit {'|'.join(SCHEDULERS)}."
-        raise UsageError.of(message, where="--submit", fix=fix)
-    site = _for_builds(site) if name == site.scheduler else _of_another(site, name)
-    if problems := list(directive_rules.directive_problems(site, request(given))):
+    site = _site_of_jobs(sites, scheduler)
+    name = site.scheduler
+    if not _LOG_PATH.fullmatch(str(home.jobs)):
+        message = f"{quoted(str(home.jobs))} cannot be a path in a job script"
+        fix = "Choose a folder of letters, digits and '. _ - + = @ , /'."
+        raise UsageError.of(message, where=home.words[0], fix=fix)
+    problems = [
+        *directive_rules.directive_problems(site, request(given)),
+        *_decided(site, given),
+    ]
+    if problems:
         raise UsageError(*problems)
     _require_account(site, given)
     return Submission(
@@ -57,6 +71,39 @@ def prepare(site: Site, scheduler: str, given: Sequence[str], home: JobsPlace) -
         directives=tuple(given),
         home=home,
     )
+
+
+def _site_of_jobs(sites: Sequence[Site], scheduler: str) -> Site:
+    """Return the site whose facts the jobs have; sites of other machines have no say.
+
+    Raises `UsageError` without a scheduler, or if two sites have different facts.
+    """
+    own = [_for_builds(site) for site in sites if scheduler in {"", site.scheduler}]
+    if lacking := [site.name for site in own if site.scheduler not in SCHEDULERS]:
+        message = f"site '{lacking[0]}' has no scheduler"
+        fix = f"Name this machine's: --submit {'|'.join(SCHEDULERS)}."
+        raise UsageError.of(message, where="--submit", fix=fix)
+    if not own:
+        return _of_another(sites[0], scheduler)
+    if other := next((site for site in own if _facts(site) != _facts(own[0])), None):
+        message = f"jobs of sites '{own[0].name}' and '{other.name}' differ"
+        fix = "Submit the images of one site at a time."
+        raise UsageError.of(message, where="--submit", fix=fix)
+    return own[0]
+
+
+def _facts(site: Site) -> tuple[object, ...]:
+    hours = site.builds.hours if site.builds else 0
+    job = site.job
+    return site.scheduler, hours, dict(site.proxies), dict(job.directives), job.needs_account
+
+
+def _decided(site: Site, given: Sequence[str]) -> Iterator[Problem]:
+    """Yield directives that would contradict a job that builds."""
+    for text in given:
+        if directives.given(site, text).name in _DECIDED[site.scheduler]:
+            message = "jobs that build have a log of their own, and are no arrays"
+            yield Problem(where=f"--directive {text}", what=message, fix="Leave it out.")
 
 
 def request(given: Sequence[str] = ()) -> JobRequest:

@@ -7,20 +7,28 @@ from pathlib import Path
 from sifwright.errors import BuildError, Problem
 from sifwright.launch.submit import job_folder, job_view
 from sifwright.launch.submit.job_folder import SubmittedJob
-from sifwright.launch.submit.schedulers import CANCELLED, DONE
+from sifwright.launch.submit.schedulers import CANCELLED, DONE, LOST
 
+# A scheduler that has just taken a job may not show it yet.
+_LOOKS = 4
 # Seconds between two questions, which busy schedulers count: soon at first, then rarely.
 _SHORTEST, _LONGEST = 1.0, 20.0
 
 
-def looks(jobs: Path) -> Iterator[Sequence[SubmittedJob]]:
-    """Yield the records again and again, until all jobs have ended."""
-    pause = _SHORTEST
+def looks(jobs: Path, folders: Collection[str] = ()) -> Iterator[Sequence[SubmittedJob]]:
+    """Yield the records of all jobs, or of these folders, until those jobs have ended.
+
+    A lost job counts as ended at the last of several looks.
+    """
+    pause, left = _SHORTEST, _LOOKS
     while True:
         records = job_folder.refresh(jobs)
+        records = [job for job in records if not folders or job.folder in folders]
         yield records
         if not job_folder.unfinished(records):
-            return
+            left -= 1
+            if not left or all(job.state != LOST for job in records):
+                return
         time.sleep(pause)
         pause = min(pause * 1.3, _LONGEST)
 
@@ -28,15 +36,12 @@ def looks(jobs: Path) -> Iterator[Sequence[SubmittedJob]]:
 def wait(jobs: Path, folders: Collection[str], note: Callable[[str], None]) -> None:
     """Wait until the jobs of these folders have ended; raise `BuildError` if one failed."""
     seen: dict[str, str] = {}
-    own: list[SubmittedJob] = []
-    for records in looks(jobs):
-        own = [job for job in records if job.folder in folders]
+    own: Sequence[SubmittedJob] = ()
+    for own in looks(jobs, folders):
         for job in own:
             if seen.get(job.folder) != job.shown_state:
                 note(f"job {job.id}: {job.shown_state}: {', '.join(job.steps)}")
             seen[job.folder] = job.shown_state
-        if not job_folder.unfinished(own):
-            break
     if bad := [job for job in own if job.state != DONE]:
         # Jobs behind one that failed are cancelled.
         causes = [job for job in bad if job.state != CANCELLED]
@@ -48,4 +53,5 @@ def _problem(job: SubmittedJob) -> Problem:
     where = f"job {job.id} ({', '.join(job.images)}: {', '.join(job.steps)})"
     line = job_view.last_line(job)
     state = f"{job.shown_state}: {line}" if line else job.shown_state
-    return Problem(where=where, what=state, fix=f"Its log: {job.log}")
+    again = " Give the same command again." if job.state == LOST else ""
+    return Problem(where=where, what=state, fix=f"Its log: {job.log}.{again}")

@@ -1,0 +1,243 @@
+"""Submission of jobs: its order, what a refusal leaves, and what two commands at once do."""
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sifwright.catalog.model import Catalog
+from sifwright.errors import BuildError, MachineError, UsageError
+from sifwright.host.network import pip_settings
+from sifwright.launch.submit import by_hand, job_folder, wait
+from sifwright.launch.submit.cancel import cancel
+from sifwright.launch.submit.graph import BuildJob, Task
+from sifwright.launch.submit.job_folder import SubmittedJob
+from sifwright.launch.submit.jobs_place import of_images
+from sifwright.launch.submit.schedulers import SCHEDULERS, JobState, slurm_states
+from sifwright.launch.submit.submission import Submission, prepare
+from sifwright.launch.submit.submit import alone, missing, submit
+
+Answer = Callable[..., subprocess.CompletedProcess[str]]
+BASE = Task(key="1" * 9, name="base", parent="", image="local/a", words=())
+IMAGE = Task(key="2" * 9, name="image", parent=BASE.key, image="local/a", words=())
+JOBS = [
+    BuildJob(tasks=(BASE,), images=("local/a",)),
+    BuildJob(tasks=(IMAGE,), images=("local/a",), after=BASE.key),
+]
+
+
+@pytest.fixture
+def submission(real: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Submission:
+    """Return how to submit at a site with Slurm."""
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    pip_settings.settings()  # asks pip, once
+    output = str(tmp_path / "new" / "build")
+    return prepare([real.sites["slurm-generic"]], "", [], of_images(output))
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return the commands that Slurm gets; it accepts every job, and knows none."""
+    seen: list[list[str]] = []
+
+    def capture(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        seen.append(words)
+        number = sum(command[0] == "sbatch" for command in seen)
+        output = f"Welcome!\n{number};cluster\n" if words[0] == "sbatch" else ""
+        return subprocess.CompletedProcess(words, 0, output, "")
+
+    monkeypatch.setattr("sifwright.system.processes.capture", capture)
+    return seen
+
+
+def refuse_after(number: int, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Let Slurm refuse all jobs after so many; return the other commands that it gets."""
+    others: list[list[str]] = []
+    left = iter(range(number))
+
+    def capture(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        if words[0] != "sbatch":
+            others.append(words)
+            return subprocess.CompletedProcess(words, 0, "", "")
+        job = next(left, None)
+        return subprocess.CompletedProcess(words, int(job is None), f"{job}\n", "sbatch: no\n")
+
+    monkeypatch.setattr("sifwright.system.processes.capture", capture)
+    return others
+
+
+def test_a_job_waits_for_the_job_before(submission: Submission, commands: list[list[str]]) -> None:
+    """Take the id behind what a site's sbatch prints first, without the cluster's name."""
+    assert [(job.id, job.after) for job in submit(submission, JOBS)] == [("1", ""), ("2", "1")]
+    assert "--dependency=afterok:1" in commands[1]
+    records = job_folder.read_all(submission.home.jobs)
+    assert [job.id for job in records] == ["1", "2"]
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_refusal_leaves_nothing(
+    submission: Submission, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, existing: bool
+) -> None:
+    """Cancel the jobs before it, the last one first; keep folders that were there."""
+    jobs = [*JOBS, replace(JOBS[1], tasks=(replace(IMAGE, key="3" * 9),), after=IMAGE.key)]
+    others = refuse_after(2, monkeypatch)
+    if existing:
+        (tmp_path / "new").mkdir()
+    with pytest.raises(MachineError, match=r"^sbatch: no$"):
+        submit(submission, jobs)
+    assert others == [["scancel", "1", "0"]]
+    assert (tmp_path / "new").exists() == existing
+    assert not (tmp_path / "new" / "build").exists()
+
+
+@pytest.mark.usefixtures("commands")
+def test_folders_of_ended_jobs_go(submission: Submission) -> None:
+    """Remove jobs that were for these images only; keep those of others, and running ones."""
+    jobs = submission.home.jobs
+    record = submit(submission, JOBS[:1])[0]
+    ended = {"gone": ("local/a",), "other": ("local/b",), "both": ("local/a", "local/b")}
+    for number, (name, images) in enumerate(ended.items()):
+        folder = jobs / name
+        job_folder.make(folder)
+        keys = (str(number),)
+        job_folder.write(
+            replace(record, folder=str(folder), images=images, keys=keys, state="failed")
+        )
+    running = jobs / "running"
+    job_folder.make(running)
+    job_folder.write(replace(record, folder=str(running), keys=("9",), state="running"))
+    submit(submission, JOBS[:1])
+    assert {path.name for path in jobs.iterdir()} == {"base-11111111", "other", "both", "running"}
+
+
+@pytest.mark.usefixtures("commands")
+def test_two_commands_at_once(submission: Submission) -> None:
+    """Refuse the second one, also by another path to the same folder."""
+    jobs = submission.home.jobs
+    jobs.parent.mkdir(parents=True)
+    link = jobs.parent.with_name("link")
+    link.symlink_to(jobs.parent)
+    with (
+        alone(jobs),
+        pytest.raises(MachineError, match="another command submits jobs now"),
+        alone(link / jobs.name),
+    ):
+        pass
+    with alone(jobs):
+        pass
+
+
+def test_a_command_that_is_killed_while_it_submits(
+    submission: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Leave a record without an id, which the next command replaces and names."""
+    records: list[SubmittedJob] = []
+
+    def capture(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        records.extend(job_folder.read_all(submission.home.jobs))
+        return subprocess.CompletedProcess(words, 0, "7\n", "")
+
+    monkeypatch.setattr("sifwright.system.processes.capture", capture)
+    submit(submission, JOBS[:1])
+    assert [job.id for job in records] == [""]
+    job_folder.write(records[0])
+    lacking = missing(submission, [[BASE]])
+    assert [job.shown_state for job in lacking.lost] == [
+        "lost, a command ended while it submitted it"
+    ]
+    assert [job.key for job in lacking.jobs] == [BASE.key]
+
+
+def test_variables_that_are_options(
+    submission: Submission, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keep them from sbatch, as they would win over the lines of the script."""
+    monkeypatch.setenv("SBATCH_PARTITION", "of-my-shell")
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm/slurm.conf")
+    seen: list[dict[str, str]] = []
+
+    def capture(words: list[str], env: dict[str, str], **_: object) -> object:
+        seen.append(env)
+        return subprocess.CompletedProcess(words, 0, "7\n", "")
+
+    monkeypatch.setattr("sifwright.system.processes.capture", capture)
+    submit(submission, JOBS[:1])
+    assert "SLURM_CONF" in seen[0]
+    assert "SBATCH_PARTITION" not in seen[0]
+    (line,) = by_hand.commands(submission, by_hand.write(submission, JOBS[:1]))
+    assert line.startswith("env --unset=SBATCH_PARTITION sbatch --parsable")
+    assert not commands
+
+
+@pytest.mark.parametrize("path", ["my build", "a%j", "a{{id}}", "a:b"])
+def test_a_path_that_no_log_can_have(real: Catalog, tmp_path: Path, path: str) -> None:
+    site = real.sites["slurm-generic"]
+    with pytest.raises(UsageError, match="cannot be a path in a job script"):
+        prepare([site], "", [], of_images(str(tmp_path / path)))
+
+
+def test_sites_of_other_machines_have_no_say(real: Catalog, tmp_path: Path) -> None:
+    sites, home = [real.sites[name] for name in ("derecho", "frontier")], of_images(str(tmp_path))
+    assert prepare(sites, "slurm", ["account=x"], home).site.proxies
+    assert prepare(sites, "flux", [], home).site.job.directives == {}
+    with pytest.raises(UsageError, match="jobs of sites 'derecho' and 'frontier' differ"):
+        prepare(sites, "", ["A=x"], home)
+
+
+def test_states_in_the_accounting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask sacct for jobs that squeue has forgotten; squeue's own answer wins."""
+    answers = {
+        "squeue": "8|RUNNING|None\n",
+        "sacct": "7|COMPLETED\n8|PENDING\n7.batch|FAILED\n",
+    }
+
+    def capture(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(words, 0, answers[words[0]], "")
+
+    monkeypatch.setattr("sifwright.system.processes.capture", capture)
+    states = SCHEDULERS["slurm"].states(["7", "8", "9"])
+    assert {name: state for name, (state, _) in states.items()} == {"7": "done", "8": "running"}
+
+
+def test_rows_of_squeue_with_other_texts() -> None:
+    assert slurm_states("1|\n2|PENDING|a|b\n3\n") == {"2": ("queued", "a|b")}
+
+
+@pytest.mark.parametrize("output", ["", "Welcome!", "7 jobs"])
+def test_no_id_of_a_job(output: str) -> None:
+    with pytest.raises(MachineError, match=r"^slurm: printed no id of a job"):
+        SCHEDULERS["slurm"].job_id(output)
+
+
+def test_the_last_job_is_cancelled_first(
+    submission: Submission, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(submission, JOBS)
+    known = {name: JobState("queued") for name in ("1", "2")}
+    monkeypatch.setattr(SCHEDULERS["slurm"], "states", lambda _ids: known, raising=False)
+    cancel(submission.home.jobs)
+    assert commands[-1] == ["scancel", "2", "1"]
+
+
+@pytest.mark.parametrize("looks", [1, 9])
+def test_wait_for_a_job_that_the_scheduler_does_not_show_yet(
+    submission: Submission, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    assert not commands
+    (job,) = submit(submission, JOBS[:1])
+    unknown = iter(range(looks))
+
+    def states(_ids: object) -> dict[str, JobState]:
+        return {} if next(unknown, None) is not None else {"1": JobState("done")}
+
+    monkeypatch.setattr(SCHEDULERS["slurm"], "states", states, raising=False)
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    notes: list[str] = []
+    if looks == 1:
+        wait.wait(submission.home.jobs, {job.folder}, notes.append)
+        assert notes == ["job 1: lost: base", "job 1: done: base"]
+    else:
+        with pytest.raises(BuildError, match="Give the same command again"):
+            wait.wait(submission.home.jobs, {job.folder}, notes.append)
