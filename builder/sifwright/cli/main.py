@@ -72,6 +72,9 @@ def _machine_error(error: OSError | RuntimeError, *, has_output: bool) -> Sifwri
         if str(error) != "can't start new thread":
             raise error
         error = OSError(errno.EAGAIN, str(error))
+    if error.errno == errno.ENOENT and error.filename is None:
+        # Python's answer to getcwd(2) in a folder that was removed.
+        return MachineError.of("the current folder is gone", fix="Change to another one: cd")
     elsewhere = "choose another folder with --output" if has_output else "name another place"
     message = os_errors.cause(error, Path(error.filename or "."))
     fix = os_errors.remedy(error, elsewhere)

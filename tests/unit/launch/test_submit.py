@@ -333,6 +333,18 @@ def test_refused_submissions(run_cli: Cli, tmp_path: Path, words: list[str], mes
     assert not (tmp_path / "build").exists()
 
 
+def test_a_current_folder_that_is_gone(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    refused = run_cli("--project", CHECKOUT, "build", "local", "--submit=slurm")
+    assert refused.code == MachineError.exit_code
+    change = "    Change to another one: cd\n"
+    assert refused.err.endswith(f"sifwright: the current folder is gone\n{change}")
+
+
 def test_a_cache_that_cannot_be_written(
     run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
