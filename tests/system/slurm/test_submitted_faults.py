@@ -198,7 +198,9 @@ def test_a_job_that_the_controller_lost(own_cluster: Cluster, engine: str) -> No
     project.toy.layer("first", "echo first >/first\n")
     project.image("a", "first")
     words = ("build", "local", "a", *SHORT)
-    project.sifwright(*words, "--directive=hold")
+    # These variables are options of sbatch and squeue, which would win.
+    shell = {"SBATCH_PARTITION": "nowhere", "SQUEUE_STATES": "COMPLETED"}
+    project.sifwright(*words, "--directive=hold", env=shell)
     controller = next(pid for pid in own_cluster.daemons if "slurmctld" in command_of(pid))
     os.kill(controller, signal.SIGKILL)
     with own_cluster.start("slurmctld", "-D", "-c"):
@@ -210,3 +212,22 @@ def test_a_job_that_the_controller_lost(own_cluster: Cluster, engine: str) -> No
         (job,) = project.status().values()
         assert job["state"] == "done"
         assert project.read(engine, "local/a", "/first") == "first\n"
+
+
+def test_a_job_that_slurm_starts_again(own_cluster: Cluster, engine: str) -> None:
+    """Keep its settings, as for a preempted job."""
+    project = make_project(own_cluster, engine, "again")
+    project.toy.layer("first", f"{PAUSE} || true; echo first >/first\n")
+    project.image("a", "first")
+    project.sifwright("build", "local", "a", *SHORT)
+    assert wait_for(lambda: pauses(own_cluster)), project.jobs()
+    (before,) = project.jobs()
+    own_cluster.run("scontrol", "requeue", before["id"])
+    assert wait_for(lambda: not pauses(own_cluster))
+    own_cluster.run("scontrol", "update", f"jobid={before['id']}", "starttime=now")
+    assert wait_for(lambda: pauses(own_cluster)), own_cluster.run("squeue").stdout
+    end_pauses(own_cluster)
+    assert own_cluster.wait(int(before["id"])).state == "COMPLETED"
+    (after,) = project.jobs()
+    assert (after["id"], after["state"]) == (before["id"], "done")
+    assert project.read(engine, "local/a", "/first") == "first\n"

@@ -13,11 +13,12 @@ from sifwright.host.network import pip_settings
 from sifwright.launch.submit import by_hand, job_folder, wait
 from sifwright.launch.submit.cancel import cancel
 from sifwright.launch.submit.graph import BuildJob, Task
+from sifwright.launch.submit.job_claim import alone
 from sifwright.launch.submit.job_folder import SubmittedJob
 from sifwright.launch.submit.jobs_place import of_images
 from sifwright.launch.submit.schedulers import SCHEDULERS, JobState, slurm_states
 from sifwright.launch.submit.submission import Submission, prepare
-from sifwright.launch.submit.submit import alone, missing, submit
+from sifwright.launch.submit.submit import missing, submit
 
 Answer = Callable[..., subprocess.CompletedProcess[str]]
 BASE = Task(key="1" * 9, name="base", parent="", image="local/a", words=())
@@ -109,7 +110,7 @@ def test_folders_of_ended_jobs_go(submission: Submission) -> None:
     job_folder.make(running)
     job_folder.write(replace(record, folder=str(running), keys=("9",), state="running"))
     submit(submission, JOBS[:1])
-    assert {path.name for path in jobs.iterdir()} == {"base-11111111", "other", "both", "running"}
+    assert {path.name for path in jobs.iterdir()} == {"base-11111111-2", "other", "both", "running"}
 
 
 @pytest.mark.usefixtures("commands")
@@ -121,7 +122,7 @@ def test_two_commands_at_once(submission: Submission) -> None:
     link.symlink_to(jobs.parent)
     with (
         alone(jobs),
-        pytest.raises(MachineError, match="another command submits jobs now"),
+        pytest.raises(MachineError, match="another command submits or cancels jobs now"),
         alone(link / jobs.name),
     ):
         pass
@@ -129,32 +130,119 @@ def test_two_commands_at_once(submission: Submission) -> None:
         pass
 
 
+def test_cancel_waits_for_no_command_that_submits(
+    submission: Submission, commands: list[list[str]]
+) -> None:
+    """Refuse, as the records are not complete yet."""
+    jobs = submission.home.jobs
+    submit(submission, JOBS[:1])
+    with alone(jobs), pytest.raises(MachineError, match="another command submits or cancels"):
+        cancel(jobs)
+    assert [words[0] for words in commands] == ["sbatch"]
+
+
 def test_a_command_that_is_killed_while_it_submits(
     submission: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Leave a record without an id, which the next command replaces and names."""
+    """Leave a record without an id, which the next command names and replaces."""
     records: list[SubmittedJob] = []
+    jobs = submission.home.jobs
 
     def capture(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        records.extend(job_folder.read_all(submission.home.jobs))
+        records.extend(job_folder.refresh(jobs))
         return subprocess.CompletedProcess(words, 0, "7\n", "")
 
     monkeypatch.setattr("sifwright.system.processes.capture", capture)
-    submit(submission, JOBS[:1])
-    assert [job.id for job in records] == [""]
-    job_folder.write(records[0])
-    lacking = missing(submission, [[BASE]])
-    assert [job.shown_state for job in lacking.lost] == [
-        "lost, a command ended while it submitted it"
-    ]
-    assert [job.key for job in lacking.jobs] == [BASE.key]
+    with alone(jobs):
+        submit(submission, JOBS[:1])
+    assert [(job.id, job.shown_state) for job in records] == [("", "queued, being submitted")]
+    cut_off = replace(records[0], reason="")
+    job_folder.write(cut_off)
+    assert [job.state for job in job_folder.refresh(jobs)] == ["lost"]
+    with alone(jobs):
+        lacking = missing(submission, [[BASE]])
+        assert [job.shown_state for job in lacking.lost] == [
+            "lost, a command ended while it submitted it"
+        ]
+        assert [job.key for job in lacking.jobs] == [BASE.key]
+        (again,) = submit(submission, lacking.jobs)
+    assert job_folder.read_all(jobs) == [again]
+    assert again.folder == f"{cut_off.folder}-2"
 
 
-def test_variables_that_are_options(
+def test_jobs_behind_a_failed_job_are_submitted_again(
     submission: Submission, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Take a job for cancelled that waits for a failed one: the scheduler will remove it."""
+    submit(submission, JOBS)
+    known = {"1": JobState("failed"), "2": JobState("queued")}
+    monkeypatch.setattr(SCHEDULERS["slurm"], "states", lambda _ids: known, raising=False)
+    lacking = missing(submission, [[BASE, IMAGE]])
+    assert ([job.key for job in lacking.jobs], lacking.earlier) == ([IMAGE.key], [])
+    assert lacking.jobs[0].tasks == (BASE, IMAGE)
+    assert [words[0] for words in commands] == ["sbatch", "sbatch"]
+
+
+@pytest.mark.usefixtures("commands")
+def test_jobs_of_another_scheduler(
+    submission: Submission, real: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refuse to wait for an id that this scheduler does not know."""
+    submit(submission, JOBS[:1])
+    known = {"1": JobState("queued")}
+    monkeypatch.setattr(SCHEDULERS["slurm"], "states", lambda _ids: known, raising=False)
+    other = prepare([real.sites["slurm-generic"]], "pbs", [], submission.home)
+    with pytest.raises(UsageError, match="jobs of another scheduler do a part already: 1"):
+        missing(other, [[BASE, IMAGE]])
+
+
+def test_a_refused_retry_keeps_the_failed_job(
+    submission: Submission, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keep its record and its log until the scheduler has accepted another job."""
+    (job,) = submit(submission, JOBS[:1])
+    assert len(commands) == 1
+    Path(job.log).write_text("why it failed")
+    failed = replace(job, state="failed")
+    job_folder.write(failed)
+    with monkeypatch.context() as patch:
+        refuse_after(0, patch)
+        with pytest.raises(MachineError):
+            submit(submission, JOBS[:1])
+    assert job_folder.read_all(submission.home.jobs) == [failed]
+    assert Path(job.log).read_text() == "why it failed"
+    (again,) = submit(submission, JOBS[:1])
+    assert job_folder.read_all(submission.home.jobs) == [again]
+    assert not Path(job.log).exists()
+
+
+def test_jobs_that_cannot_be_taken_back(
+    submission: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Name the job that stays in the queue, and keep its folder."""
+    left = iter(range(1))
+
+    def capture(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        job = next(left, None) if words[0] == "sbatch" else None
+        return subprocess.CompletedProcess(words, int(job is None), "7\n", f"{words[0]}: no\n")
+
+    monkeypatch.setattr("sifwright.system.processes.capture", capture)
+    with pytest.raises(MachineError) as caught:
+        submit(submission, JOBS)
+    message, *_ = [problem for problem in caught.value.problems if "still" in problem.what]
+    assert message.what == "still in the queue: 7: scancel: no"
+    assert "sifwright cancel --output" in message.fix
+    assert [job.id for job in job_folder.read_all(submission.home.jobs)] == ["7"]
+
+
+@pytest.mark.parametrize(
+    "name", ["SBATCH_PARTITION", "SQUEUE_STATES", "SACCT_FORMAT", "SCANCEL_STATE", "PBS_DPREFIX"]
+)
+def test_variables_that_are_options(
+    submission: Submission, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """Keep them from sbatch, as they would win over the lines of the script."""
-    monkeypatch.setenv("SBATCH_PARTITION", "of-my-shell")
+    monkeypatch.setenv(name, "of-my-shell")
     monkeypatch.setenv("SLURM_CONF", "/etc/slurm/slurm.conf")
     seen: list[dict[str, str]] = []
 
@@ -165,10 +253,9 @@ def test_variables_that_are_options(
     monkeypatch.setattr("sifwright.system.processes.capture", capture)
     submit(submission, JOBS[:1])
     assert "SLURM_CONF" in seen[0]
-    assert "SBATCH_PARTITION" not in seen[0]
+    assert name not in seen[0]
     (line,) = by_hand.commands(submission, by_hand.write(submission, JOBS[:1]))
-    assert line.startswith("env --unset=SBATCH_PARTITION sbatch --parsable")
-    assert not commands
+    assert line.startswith(f"env --unset={name} sbatch --parsable")
 
 
 @pytest.mark.parametrize("path", ["my build", "a%j", "a{{id}}", "a:b"])
@@ -184,6 +271,20 @@ def test_sites_of_other_machines_have_no_say(real: Catalog, tmp_path: Path) -> N
     assert prepare(sites, "flux", [], home).site.job.directives == {}
     with pytest.raises(UsageError, match="jobs of sites 'derecho' and 'frontier' differ"):
         prepare(sites, "", ["A=x"], home)
+
+
+@pytest.mark.parametrize("fact", ["proxies", "directives", "account", "hours"])
+def test_sites_whose_jobs_differ(real: Catalog, tmp_path: Path, fact: str) -> None:
+    site = real.sites["frontier"]
+    assert site.builds is not None
+    builds = replace(site.builds, hours=2 if fact == "hours" else site.builds.hours)
+    if fact == "directives":
+        builds = replace(builds, directives={"partition": "other"})
+    job = replace(site.job, needs_account=fact != "account")
+    proxies = {} if fact == "proxies" else site.proxies
+    other = replace(site, name="other", job=job, builds=builds, proxies=proxies)
+    with pytest.raises(UsageError, match="jobs of sites 'frontier' and 'other' differ"):
+        prepare([site, other], "", ["account=x"], of_images(str(tmp_path)))
 
 
 def test_states_in_the_accounting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,4 +341,29 @@ def test_wait_for_a_job_that_the_scheduler_does_not_show_yet(
         assert notes == ["job 1: lost: base", "job 1: done: base"]
     else:
         with pytest.raises(BuildError, match="Give the same command again"):
+            wait.wait(submission.home.jobs, {job.folder}, notes.append)
+
+
+@pytest.mark.parametrize("silent", [30, 40])
+def test_wait_while_a_controller_is_restarted(
+    submission: Submission, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, silent: int
+) -> None:
+    """Go on after looks without an answer; at last say that the jobs go on."""
+    assert not commands
+    (job,) = submit(submission, JOBS[:1])
+    answers = iter(range(silent))
+
+    def states(_ids: object) -> dict[str, JobState]:
+        if next(answers, None) is not None:
+            raise MachineError.of("squeue: no answer")
+        return {"1": JobState("done")}
+
+    monkeypatch.setattr(SCHEDULERS["slurm"], "states", states, raising=False)
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    notes: list[str] = []
+    if silent == 30:
+        wait.wait(submission.home.jobs, {job.folder}, notes.append)
+        assert notes == ["job 1: done: base"]
+    else:
+        with pytest.raises(MachineError, match="The jobs go on without this command"):
             wait.wait(submission.home.jobs, {job.folder}, notes.append)

@@ -121,7 +121,7 @@ def test_states_of_slurm() -> None:
         "7": ("running", ""),
         "8": ("queued", ""),
         "9": ("cancelled", ""),
-        "10": ("failed", ""),
+        "10": ("failed", "NODE_FAIL"),
         "11": ("done", ""),
         "12": ("queued", "PartitionTimeLimit"),
     }
@@ -205,10 +205,23 @@ def test_commands_for_a_shell(real: Catalog, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "status"), [("", "2"), ("kill -TERM $$", "1"), ("exit 3", "1")]
+    "case",
+    [
+        ("", "exit 2", "2"),
+        ("", "kill -TERM $$", "143"),
+        ("kill -TERM $$", "", "1"),
+        ("exit 3", "", "1"),
+    ],
 )
-def test_the_status_of_a_job(real: Catalog, tmp_path: Path, settings: str, status: str) -> None:
-    """Leave a job undone that is stopped before its command has ended; it may be started again."""
+def test_the_status_of_a_job(
+    real: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[str, str, str]
+) -> None:
+    """Keep the settings of a job that a signal ends: it may be started again."""
+    settings, program, status = case
+    script = tmp_path / "program"
+    script.write_text(f"#!/bin/sh\n{program}\n")
+    script.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(script))
     submission = prepare([real.sites["lumi"]], "", ["account=project_1"], of_images(str(tmp_path)))
     task = Task(key="k", name="torch", parent="", image="lumi/x", words=("no-command",))
     (job,) = build_jobs([[task]], {})
@@ -217,7 +230,7 @@ def test_the_status_of_a_job(real: Catalog, tmp_path: Path, settings: str, statu
     text = render_script(submission, job, tmp_path, tmp_path / "log")
     subprocess.run(["/bin/bash", "-c", text], check=False, capture_output=True)
     assert (tmp_path / "status").read_text() == f"{status}\n"
-    assert (tmp_path / "settings").exists() == bool(settings)
+    assert (tmp_path / "settings").exists() == (status != "2")
 
 
 Exchanges = Iterator[dict[str, Any]]
@@ -319,6 +332,12 @@ def test_the_words_of_a_real_flux(monkeypatch: pytest.MonkeyPatch) -> None:
         (["lumi", "--submit"], "users build no SIFs at site 'lumi': fakeroot"),
         (["lumi", "--submit=print"], "By jobs of that machine: --submit slurm|pbs|flux."),
         (["alps", "--submit"], "users build no SIFs at site 'alps': podman builds OCI images"),
+        (["local", "--wait"], "--wait: is for jobs"),
+        (["local", "--directive=q=x"], "--directive: is for jobs"),
+        (
+            ["local", "--matrix", "pytorch-wheel.version=1.0,2.0"],
+            "--matrix pytorch-wheel.version=1.0: ",
+        ),
         (["local", "--submit=print:slurm", "--wait"], "--wait: nothing is submitted"),
         (["local", "--submit=slurm", "--directive=o=x"], "jobs that build have a log of their own"),
         (["local", "--submit=slurm", "--directive=array=1-3"], "and are no arrays"),

@@ -51,6 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Build or submit the images; SITE and IMAGE may be several, with commas."""
+    submission.require_submit(arguments)
     images = list(matrix.expand(arguments))
     if arguments.submit is not None:
         _submit(images)

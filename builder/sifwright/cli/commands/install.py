@@ -37,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Install what is missing; print how to use it."""
+    submission.require_submit(arguments)
     folder, progress = native_folder(arguments.prefix), progress_of(arguments)
     catalog = load(arguments)
     site = native_site(arguments, catalog)

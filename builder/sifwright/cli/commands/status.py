@@ -31,12 +31,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Print a table of the jobs."""
     home = submission.place_of(arguments)
-    if arguments.watch:
-        with Live(console=Console()) as live:
-            for records in looks(home.jobs):
-                live.update(_table(records), refresh=True)
-        return
     records = job_folder.refresh(home.jobs)
+    if arguments.watch and records:
+        with Live(console=Console()) as live:
+            for seen in looks(home.jobs):
+                live.update(_table(seen), refresh=True)
+        return
     if arguments.json:
         print_json([_document(job) for job in records])
     elif records:

@@ -1,12 +1,13 @@
 """The command `uninstall`: remove a native installation."""
 
 from argparse import ArgumentParser, Namespace
+from contextlib import nullcontext
 from pathlib import Path
 
 from sifwright.errors import UsageError
 from sifwright.install.native.native_folder import native_folder
 from sifwright.install.native.uninstall import uninstall
-from sifwright.launch.submit import job_folder, jobs_place
+from sifwright.launch.submit import job_claim, job_folder, jobs_place
 from sifwright.system.terminal import print_line
 
 HELP = "remove an installation that 'install' has made"
@@ -22,9 +23,10 @@ def run(arguments: Namespace) -> None:
     """Remove all versions and modulefiles, and what jobs left; name other files, which stay."""
     folder = native_folder(arguments.prefix)
     jobs = jobs_place.of_installation(str(folder.root)).jobs
-    _refuse_unfinished(jobs, arguments.prefix)
-    others = uninstall(folder)
-    job_folder.discard_all(jobs)
+    with job_claim.alone(jobs) if jobs.exists() else nullcontext():
+        _refuse_unfinished(jobs, arguments.prefix)
+        others = uninstall(folder)
+        job_folder.discard_all(jobs)
     print_line(f"uninstalled: {arguments.prefix}")
     if others:
         more = f", and {len(others) - _MOST_NAMES} more" if len(others) > _MOST_NAMES else ""
@@ -34,7 +36,7 @@ def run(arguments: Namespace) -> None:
 
 def _refuse_unfinished(jobs: Path, prefix: str) -> None:
     """Raise `UsageError` if jobs wait or run that would install there again."""
-    if waiting := job_folder.unfinished(job_folder.refresh(jobs)):
+    if waiting := job_folder.unfinished(job_folder.refresh(jobs, is_ours=True)):
         ids = ", ".join(job.id for job in waiting)
         fix = f"Cancel them: sifwright cancel --prefix {prefix}"
         raise UsageError.of(f"jobs wait or run: {ids}", where=prefix, fix=fix)

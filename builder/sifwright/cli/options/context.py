@@ -8,7 +8,7 @@ from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import locks, matrix
-from sifwright.errors import UsageError
+from sifwright.errors import SifwrightError, UsageError
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.make_image.resolve_request.inspect_base import KnownBase, inspect_base
 from sifwright.plan.model import Plan
@@ -70,7 +70,10 @@ def with_extension(catalog: Catalog, arguments: Namespace, site: str, image: str
 
 def resolve_plan(arguments: Namespace) -> Plan:
     settings = matrix.settings(arguments)
-    return resolve(load(arguments), arguments.site, arguments.image, settings)
+    try:
+        return resolve(load(arguments), arguments.site, arguments.image, settings)
+    except SifwrightError as error:
+        raise matrix.named(error, arguments) from None
 
 
 def output_of(arguments: Namespace, plan: Plan) -> ImageFolder:

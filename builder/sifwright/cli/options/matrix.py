@@ -3,10 +3,11 @@
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from sifwright.errors import UsageError
+from sifwright.errors import SifwrightError, UsageError
 from sifwright.images.sif.fingerprint import RECORD
 from sifwright.plan.plan_file import parse_plan, settings_of
 from sifwright.system import small_file
@@ -82,6 +83,19 @@ def suffix(arguments: Namespace) -> str:
         return str(arguments.suffix)
     values = (text.partition("=")[2] for text in getattr(arguments, "matrix", ()))
     return "".join(f"@{value}" for value in values)
+
+
+def named(error: SifwrightError, arguments: Namespace) -> SifwrightError:
+    """Return the error; a value of --matrix stands in it with this option's name."""
+    chosen = getattr(arguments, "matrix", ())
+    return type(error)(
+        *(
+            replace(problem, where=problem.where.replace("--set", "--matrix"))
+            if any(text in problem.where for text in chosen)
+            else problem
+            for problem in error.problems
+        )
+    )
 
 
 def _axes(texts: Sequence[str]) -> dict[str, list[str]]:

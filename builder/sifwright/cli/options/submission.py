@@ -38,6 +38,13 @@ def add_place(parser: ArgumentParser) -> None:
     parser.add_argument("--prefix", default="", metavar="DIR", help=text)
 
 
+def require_submit(arguments: Namespace) -> None:
+    """Raise `UsageError` for options of jobs without --submit."""
+    given = {"--wait": arguments.wait, "--directive": arguments.directives}
+    if arguments.submit is None and (names := [name for name, value in given.items() if value]):
+        raise UsageError.of("is for jobs", where=names[0], fix="Give --submit as well.")
+
+
 def printed(arguments: Namespace) -> bool:
     """Return whether the jobs are only written."""
     return str(arguments.submit).startswith(PRINT)

@@ -11,13 +11,13 @@ from sifwright.cli.options.submission import PRINT, printed, scheduler_of
 from sifwright.errors import UsageError
 from sifwright.launch.submit import by_hand, shared_folders
 from sifwright.launch.submit.graph import BuildJob, Task
+from sifwright.launch.submit.job_claim import alone
 from sifwright.launch.submit.jobs_place import JobsPlace
 from sifwright.launch.submit.shared_folders import SharedFolder
 from sifwright.launch.submit.submission import Submission, prepare
-from sifwright.launch.submit.submit import alone, missing, submit
+from sifwright.launch.submit.submit import missing, submit
 from sifwright.launch.submit.wait import wait
 from sifwright.make_image.resolve_request.secrets import read_secrets
-from sifwright.system.terminal import print_line
 
 
 def submit_tasks(
@@ -72,6 +72,6 @@ def _print(
     for job, script in written:
         steps = ", ".join(task.name for task in job.tasks)
         note(f"written: {script}: {steps} ({', '.join(job.images)})")
-    note("nothing is submitted; by hand:")
+    note("nothing is submitted; by hand:" if written else "nothing is left to submit")
     for line in by_hand.commands(submission, written):
-        print_line(line)
+        note(line)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sifwright.launch.submit import job_folder
+from sifwright.launch.submit import job_claim, job_folder
 from sifwright.launch.submit.job_folder import SubmittedJob
 from sifwright.launch.submit.schedulers import CANCELLED, LOST, SCHEDULERS, Scheduler, ask, refusal
 
@@ -15,10 +15,17 @@ _ENDED = ("Job has finished", "Unknown Job Id", "inactive", "Invalid job id")
 def cancel(jobs: Path) -> list[SubmittedJob]:
     """Cancel the jobs that wait or run, and return them; lost ones are written off.
 
-    Raises `MachineError` if the scheduler refuses.
+    Raises `MachineError` if the scheduler refuses, or if another command submits jobs.
     """
+    if not jobs.exists():
+        return []
+    with job_claim.alone(jobs):
+        return _cancel_all(jobs)
+
+
+def _cancel_all(jobs: Path) -> list[SubmittedJob]:
     ended = []
-    refreshed = job_folder.refresh(jobs)
+    refreshed = job_folder.refresh(jobs, is_ours=True)
     records = job_folder.unfinished(refreshed)
     for name, scheduler in SCHEDULERS.items():
         # The last ones first, so that none starts when the job before it ends.

@@ -1,5 +1,7 @@
 """The folder of a submitted job, `jobs/NAME-KEY/`: script, settings, record and exit status.
 
+A job that is submitted again has another folder, `jobs/NAME-KEY-2/`.
+
 Nobody else can read it: the settings may hold passwords. The job removes them when it ends.
 """
 
@@ -10,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from sifwright.launch.submit import job_claim
 from sifwright.launch.submit.schedulers import (
     CANCELLED,
     DONE,
@@ -24,9 +27,9 @@ from sifwright.system import files, small_file
 
 SCRIPT, SETTINGS, STATUS = "job.sh", "settings", "status"
 _RECORD = "job.json"
-_SHOWN = 8
-# Why a record without an id is lost.
-_CUT_OFF = "a command ended while it submitted it"
+_SHOWN, _MOST = 8, 1000
+# Of a record without an id.
+_CUT_OFF, _SUBMITTING = "a command ended while it submitted it", "being submitted"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,9 +61,11 @@ class SubmittedJob:
         return self.state in UNFINISHED
 
 
-def folder_of(jobs: Path, name: str, key: str) -> Path:
-    """Return the folder of a job below the folder of all jobs."""
-    return jobs / f"{name}-{key[:_SHOWN]}"
+def free_folder(jobs: Path, name: str, key: str) -> Path:
+    """Return a folder of a job below that of all jobs: a new one, or one without a record."""
+    first = f"{name}-{key[:_SHOWN]}"
+    names = (first, *(f"{first}-{number}" for number in range(2, _MOST)))
+    return next(jobs / name for name in names if not (jobs / name / _RECORD).exists())
 
 
 def make(folder: Path) -> None:
@@ -113,13 +118,16 @@ def _is_right(job: SubmittedJob) -> bool:
     """Return whether a record names images and keys, and has texts only."""
     texts = (job.id, job.scheduler, job.log, job.after, job.state, job.reason)
     values = (*texts, *job.images, *job.steps, *job.keys)
-    return bool(job.images and job.keys) and all(isinstance(value, str) for value in values)
+    has_names = bool(job.images and job.keys) and job.scheduler in SCHEDULERS
+    has_texts = all(isinstance(value, str) for value in values)
+    return has_names and has_texts and "\0" not in "".join(values)
 
 
-def refresh(jobs: Path) -> list[SubmittedJob]:
+def refresh(jobs: Path, *, is_ours: bool = False) -> list[SubmittedJob]:
     """Return the records of all jobs with their states as they are now; keep those that ended.
 
-    Raises `MachineError` if the scheduler does not answer.
+    `is_ours` says that the caller has the claim on the jobs. Raises `MachineError` if the scheduler
+    does not answer.
     """
     records = read_all(jobs)
     seen_states = {job.id: job.state for job in records}
@@ -130,8 +138,9 @@ def refresh(jobs: Path) -> list[SubmittedJob]:
         for job in asked:
             seen = states.get(job.id, JobState(""))
             state = _state(job, seen.state, seen_states.get(job.after, ""))
-            reason = seen.reason if job.id or state != LOST else _CUT_OFF
-            fresh = replace(job, state=state, reason=reason)
+            fresh = replace(job, state=state, reason=seen.reason)
+            if state == LOST and not job.id:
+                fresh = _without_id(job, is_cut_off=is_ours or not job_claim.is_held(jobs))
             # A scheduler that has just started may still find a job that it seems to have lost.
             if fresh != job and fresh.state != LOST:
                 write(fresh)
@@ -140,23 +149,28 @@ def refresh(jobs: Path) -> list[SubmittedJob]:
     return records
 
 
+def _without_id(job: SubmittedJob, *, is_cut_off: bool) -> SubmittedJob:
+    """Return a job for which the scheduler has not answered."""
+    if is_cut_off:
+        return replace(job, state=LOST, reason=_CUT_OFF)
+    return replace(job, state=QUEUED, reason=_SUBMITTING)
+
+
 def _state(job: SubmittedJob, known: str, before: str) -> str:
     """Return the state by the job's exit status, by the scheduler and by the job before.
 
     A restarted scheduler may not know yet that a job has ended. A job without an exit status is
-    lost if the scheduler does not know it. If the job before did not succeed, it is
-    cancelled: PBS without job history forgets such jobs.
+    lost if the scheduler does not know it. If the job before did not succeed, it is cancelled: the
+    scheduler will do so, and PBS without job history has forgotten it.
     """
     status = ""
     with suppress(OSError):
         status = small_file.read_text(Path(job.folder) / STATUS).strip()
     if status == "0":
         return DONE
-    if known:
-        return known
-    if status:
-        return FAILED
-    return CANCELLED if before in {FAILED, CANCELLED} else LOST
+    if known in {"", QUEUED} and not status and before in {FAILED, CANCELLED}:
+        return CANCELLED
+    return known or (FAILED if status else LOST)
 
 
 def unfinished(records: Sequence[SubmittedJob]) -> list[SubmittedJob]:

@@ -1,7 +1,9 @@
 """Write the folder of a job: the script, and the settings beside it."""
 
 import math
+import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from sifwright.launch.submit import job_folder, job_settings
 from sifwright.launch.submit.graph import BuildJob
 from sifwright.launch.submit.submission import ACCOUNT_DIRECTIVES, Submission, request
 from sifwright.render.templating import template
+
+_EARLIER_LOG = "earlier.log"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,23 +31,31 @@ class WrittenJob:
 
 
 def write(submission: Submission, job: BuildJob) -> WrittenJob:
-    """Write the folder of a job, with all that it needs to start."""
+    """Write the folder of a job, with all that it needs to start, and with an earlier job's log."""
     home = submission.home
     written = WrittenJob(
-        folder=job_folder.folder_of(home.jobs, job.name, job.key), log=home.log(job)
+        folder=job_folder.free_folder(home.jobs, job.name, job.key), log=home.log(job)
     )
     written.log.parent.mkdir(parents=True, exist_ok=True)
-    # PBS would append to that of an earlier job.
-    written.log.unlink(missing_ok=True)
     job_folder.make(written.folder)
     try:
+        # PBS would append to it.
+        with suppress(FileNotFoundError):
+            shutil.move(written.log, written.folder / _EARLIER_LOG)
         job_settings.write(written.folder / job_folder.SETTINGS, submission.secrets)
         text = render_script(submission, job, written.folder, written.log)
         written.script.write_text(text, encoding="utf-8")
     except BaseException:
-        job_folder.discard(written.folder)
+        discard(written.folder, written.log)
         raise
     return written
+
+
+def discard(folder: Path, log: Path) -> None:
+    """Remove the folder of a job that was not submitted; put the earlier log back."""
+    with suppress(FileNotFoundError):
+        shutil.move(folder / _EARLIER_LOG, log)
+    job_folder.discard(folder)
 
 
 def render_script(submission: Submission, job: BuildJob, folder: Path, log: Path) -> str:

@@ -18,7 +18,9 @@ QUEUED, RUNNING, DONE, FAILED, CANCELLED, LOST = (
 UNFINISHED = {QUEUED, RUNNING}
 _SLURM = {
     **dict.fromkeys(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SUSPENDED"), QUEUED),
+    **dict.fromkeys(("SPECIAL_EXIT", "RESV_DEL_HOLD"), QUEUED),
     **dict.fromkeys(("RUNNING", "COMPLETING", "STAGE_OUT", "SIGNALING", "STOPPED"), RUNNING),
+    "RESIZING": RUNNING,
     "COMPLETED": DONE,
     "CANCELLED": CANCELLED,
 }
@@ -190,7 +192,10 @@ def slurm_states(output: str) -> dict[str, JobState]:
 
 
 def _slurm_state(word: str, reason: str = "") -> JobState:
-    state = _SLURM.get(word.split(maxsplit=1)[0].rstrip("+"), FAILED)
+    word = word.split(maxsplit=1)[0].rstrip("+")
+    state = _SLURM.get(word, FAILED)
+    if state == FAILED:
+        return JobState(state, "" if word == "FAILED" else word)
     return JobState(state, "" if state != QUEUED or reason in _USUAL else reason)
 
 

@@ -1,21 +1,19 @@
 """Submit the jobs of a graph: all of them, or none if the scheduler refuses one."""
 
-import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import shlex
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from sifwright.errors import MachineError
+from sifwright.errors import Problem, SifwrightError, UsageError
 from sifwright.launch.submit import job_folder, job_script
 from sifwright.launch.submit.graph import BuildJob, Task, build_jobs
 from sifwright.launch.submit.job_folder import SubmittedJob
 from sifwright.launch.submit.refusals import accepted
 from sifwright.launch.submit.schedulers import LOST, ask
 from sifwright.launch.submit.submission import Submission
-from sifwright.make_image.cache import claims
-from sifwright.system import cache_folder
 
 
 class Missing(NamedTuple):
@@ -26,35 +24,27 @@ class Missing(NamedTuple):
     lost: Sequence[SubmittedJob]
 
 
-@contextmanager
-def alone(jobs: Path) -> Iterator[None]:
-    """Keep other commands from submitting jobs of this folder.
-
-    Raises `MachineError` if another command does so now, on any machine with this step cache.
-    """
-    root = cache_folder.root()
-    cache_folder.make(root)
-    key = hashlib.sha256(str(jobs.resolve()).encode()).hexdigest()
-    with claims.try_claim(root, key) as is_ours:
-        if not is_ours:
-            fix = "Give this command again when that one has ended."
-            raise MachineError.of("another command submits jobs now", where=str(jobs), fix=fix)
-        yield
-
-
 def missing(submission: Submission, chains: Sequence[Sequence[Task]]) -> Missing:
-    """Return what is neither done nor queued."""
+    """Return what is neither done nor queued; to be called with the claim on the jobs.
+
+    Raises `UsageError` if another scheduler has jobs for it.
+    """
     wanted = {task.key for chain in chains for task in chain}
-    records = job_folder.refresh(submission.home.jobs)
+    records = job_folder.refresh(submission.home.jobs, is_ours=True)
     own = [job for job in records if wanted & set(job.keys)]
     earlier = job_folder.unfinished(own)
+    name = submission.scheduler.name
+    if others := [job.id for job in earlier if job.scheduler != name]:
+        fix = f"Wait for them, or end them: sifwright cancel {shlex.join(submission.home.words)}"
+        message = f"jobs of another scheduler do a part already: {', '.join(others)}"
+        raise UsageError.of(message, where=f"--submit {name}", fix=fix)
     queued = {key: job.id for job in earlier for key in job.keys}
     lost = [job for job in own if job.state == LOST]
     return Missing(build_jobs(chains, queued), earlier, lost)
 
 
 def submit(submission: Submission, planned: Sequence[BuildJob]) -> list[SubmittedJob]:
-    """Submit the jobs.
+    """Submit the jobs; remove the folders of jobs that they replace.
 
     Raises `MachineError` with the scheduler's words if it refuses a job; then those that were
     submitted before it are cancelled.
@@ -65,13 +55,15 @@ def submit(submission: Submission, planned: Sequence[BuildJob]) -> list[Submitte
         for job in planned:
             before = jobs[job.after].id if job.after in jobs else job.after
             jobs[job.key] = _submit(submission, job, before)
-    except BaseException:
-        _take_back(submission, list(jobs.values()))
+    except BaseException as error:
+        left = _take_back(submission, list(jobs.values()))
         for path in absent:
             with suppress(OSError):
                 path.rmdir()
+        if left and isinstance(error, SifwrightError):
+            raise type(error)(*error.problems, left) from error
         raise
-    _forget(submission, {image for job in jobs.values() for image in job.images}, jobs)
+    _forget(submission, list(jobs.values()))
     return list(jobs.values())
 
 
@@ -82,20 +74,29 @@ def _absent_folders(submission: Submission, planned: Sequence[BuildJob]) -> list
     return sorted(folders, reverse=True)
 
 
-def _forget(
-    submission: Submission, images: Collection[str], jobs: Mapping[str, SubmittedJob]
-) -> None:
-    """Remove the folders of jobs that ended and were for these images only."""
+def _forget(submission: Submission, new: Collection[SubmittedJob]) -> None:
+    """Remove the folders of jobs that the new ones replace, or that ended for the same images."""
+    images = {image for job in new for image in job.images}
+    keys, folders = {job.keys[-1] for job in new}, {job.folder for job in new}
     for job in job_folder.read_all(submission.home.jobs):
-        if not job.is_unfinished and set(job.images) <= set(images) and job.keys[-1] not in jobs:
+        has_ended = not job.is_unfinished and set(job.images) <= images
+        if job.folder not in folders and (has_ended or job.keys[-1] in keys):
             job_folder.discard(Path(job.folder))
 
 
-def _take_back(submission: Submission, jobs: Sequence[SubmittedJob]) -> None:
-    if jobs:
-        ask(submission.scheduler.cancel([job.id for job in reversed(jobs)]))
+def _take_back(submission: Submission, jobs: Sequence[SubmittedJob]) -> Problem | None:
+    """Cancel jobs, the last one first; return the problem if the scheduler does not."""
+    if not jobs:
+        return None
+    ids = [job.id for job in reversed(jobs)]
+    done = ask(submission.scheduler.cancel(ids))
+    if done.returncode:
+        message = f"still in the queue: {', '.join(ids)}: {done.stderr.strip()}"
+        fix = f"End them: sifwright cancel {shlex.join(submission.home.words)}"
+        return Problem(what=message, where=submission.scheduler.name, fix=fix)
     for job in jobs:
-        job_folder.discard(Path(job.folder))
+        job_script.discard(Path(job.folder), Path(job.log))
+    return None
 
 
 def _submit(submission: Submission, job: BuildJob, after: str) -> SubmittedJob:
@@ -118,6 +119,6 @@ def _submit(submission: Submission, job: BuildJob, after: str) -> SubmittedJob:
         submitted = replace(record, id=scheduler.job_id(accepted(scheduler.name, command)))
         job_folder.write(submitted)
     except BaseException:
-        job_folder.discard(written.folder)
+        job_script.discard(written.folder, written.log)
         raise
     return submitted

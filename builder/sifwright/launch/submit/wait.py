@@ -2,15 +2,20 @@
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from sifwright.errors import BuildError, Problem
+from sifwright.errors import BuildError, MachineError, Problem
 from sifwright.launch.submit import job_folder, job_view
 from sifwright.launch.submit.job_folder import SubmittedJob
 from sifwright.launch.submit.schedulers import CANCELLED, DONE, LOST
 
 # A scheduler that has just taken a job may not show it yet.
 _LOOKS = 4
+# Looks without an answer, about ten minutes: a controller may be restarted.
+_SILENT = 36
+_GO_ON = "The jobs go on without this command. Look again: sifwright status"
 # Seconds between two questions, which busy schedulers count: soon at first, then rarely.
 _SHORTEST, _LONGEST = 1.0, 20.0
 
@@ -18,18 +23,39 @@ _SHORTEST, _LONGEST = 1.0, 20.0
 def looks(jobs: Path, folders: Collection[str] = ()) -> Iterator[Sequence[SubmittedJob]]:
     """Yield the records of all jobs, or of these folders, until those jobs have ended.
 
-    A lost job counts as ended at the last of several looks.
+    A lost job counts as ended at the last of several looks. Raises `MachineError` if the scheduler
+    has not answered many times.
     """
-    pause, left = _SHORTEST, _LOOKS
+    pauses, left = _pauses(), _LOOKS
     while True:
-        records = job_folder.refresh(jobs)
+        records = _records(jobs, pauses)
         records = [job for job in records if not folders or job.folder in folders]
         yield records
         if not job_folder.unfinished(records):
             left -= 1
             if not left or all(job.state != LOST for job in records):
                 return
+        next(pauses)
+
+
+def _records(jobs: Path, pauses: Iterator[None]) -> Sequence[SubmittedJob]:
+    """Return the records with their states as they are now, also if some questions fail."""
+    for _ in range(_SILENT):
+        with suppress(MachineError):
+            return job_folder.refresh(jobs)
+        next(pauses)
+    try:
+        return job_folder.refresh(jobs)
+    except MachineError as error:
+        raise MachineError(*(replace(item, fix=_GO_ON) for item in error.problems)) from error
+
+
+def _pauses() -> Iterator[None]:
+    """Sleep at each step, ever longer."""
+    pause = _SHORTEST
+    while True:
         time.sleep(pause)
+        yield
         pause = min(pause * 1.3, _LONGEST)
 
 
