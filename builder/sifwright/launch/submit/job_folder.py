@@ -160,8 +160,8 @@ def _state(job: SubmittedJob, known: str, before: str) -> str:
     """Return the state by the job's exit status, by the scheduler and by the job before.
 
     A restarted scheduler may not know yet that a job has ended. A job without an exit status is
-    lost if the scheduler does not know it. If the job before did not succeed, it is cancelled: the
-    scheduler will do so, and PBS without job history has forgotten it.
+    lost if the scheduler does not know it. If the job before did not succeed, it is cancelled. The
+    scheduler will remove it, and PBS without job history has done so.
     """
     status = ""
     with suppress(OSError):
