@@ -1,7 +1,9 @@
 """The graph of jobs, and the words of Slurm, PBS and Flux."""
 
 import json
+import re
 import subprocess
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from sifwright.catalog.layer_builds import Resources
 from sifwright.catalog.model import Catalog
+from sifwright.cli.options.submission import way_out
 from sifwright.errors import MachineError
 from sifwright.launch.submit import job_script
 from sifwright.launch.submit.by_hand import commands
@@ -175,6 +178,28 @@ def test_the_longest_job_of_a_queue(real: Catalog, tmp_path: Path, given: str, h
     submission = prepare([real.sites["derecho"]], "", ["A=x", given], of_images(str(tmp_path)))
     text = render_script(submission, job, tmp_path / "folder", tmp_path / "log")
     assert f"#PBS -l walltime={hours}:00:00" in text
+
+
+@pytest.mark.parametrize(("words", "cut"), [([], True), (["--directive=q=cpu"], False)])
+def test_hours_that_a_queue_does_not_give(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], *, cut: bool
+) -> None:
+    """Say that an installation may end early; it goes on in the next job."""
+    monkeypatch.setenv("PBS_ACCOUNT", "NCAR0001")
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    command = ["install", "derecho", "pytorch-source", f"--prefix={tmp_path}/prefix"]
+    done = run_cli("--project", CHECKOUT, *command, "--submit=print", *words)
+    assert done.code == 0, done.err
+    line = r"install asks for 6 of [0-9.]+ hours, the queue's most; if it ends early, submit again"
+    assert bool(re.search(line, done.out)) == cut
+
+
+def test_the_way_out_of_a_login_node(real: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PBS_ACCOUNT", "NCAR0001")
+    arguments = Namespace(image="", settings=["a.b=c"], prefix="/work/pytorch", submit=None)
+    (line,) = way_out(arguments, real.sites["derecho"])
+    command = "install derecho --set=a.b=c --prefix=/work/pytorch --submit"
+    assert line == f"in a job: sifwright {command}"
 
 
 def test_the_log_of_an_earlier_job_goes(real: Catalog, tmp_path: Path) -> None:

@@ -38,6 +38,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Install what is missing; print how to use it."""
     submission.require_submit(arguments)
+    if "," in f"{arguments.site}{arguments.image}":
+        fix = "Give each installation a command and a --prefix."
+        raise UsageError.of("an installation has one site and one image", fix=fix)
     folder, progress = native_folder(arguments.prefix), progress_of(arguments)
     catalog = load(arguments)
     site = native_site(arguments, catalog)
@@ -67,6 +70,8 @@ def run(arguments: Namespace) -> None:
     if arguments.submit is not None:
         _submit(arguments, request, progress.note)
         return
+    for line in submission.way_out(arguments, plan.site):
+        progress.note(line)
     state = "up to date"
     if not request.is_current:
         install(request, progress)

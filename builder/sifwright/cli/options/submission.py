@@ -72,7 +72,7 @@ def command_words(arguments: Namespace, *words: str) -> list[str]:
 
 
 def way_out(arguments: Namespace, site: Site) -> Iterator[str]:
-    """Yield the command that builds in a job, if the site wants it and this is none."""
+    """Yield the command that builds or installs in a job, if the site wants it and this is none."""
     submitting = getattr(arguments, "submit", None) is not None
     if submitting or any(os.environ.get(name) for name in _IN_JOB):
         return
@@ -81,15 +81,22 @@ def way_out(arguments: Namespace, site: Site) -> Iterator[str]:
 
 
 def _command(arguments: Namespace, site: Site) -> str:
-    """Return the line for a shell that submits the build, with an account if one is needed."""
+    """Return the line for a shell that submits the work, with an account if one is needed."""
     from sifwright.launch.job_rules import ACCOUNTS  # noqa: PLC0415  # only outside of jobs
 
-    words = ["sifwright", "build", site.name, *filter(None, [arguments.image])]
-    words += matrix.words(arguments)
-    words += [] if arguments.output == "build" else [f"--output={arguments.output}"]
+    prefix = getattr(arguments, "prefix", "")
+    words = ["sifwright", "install" if prefix else "build", site.name]
+    words += [*filter(None, [arguments.image]), *matrix.words(arguments)]
+    words += [f"--prefix={prefix}"] if prefix else []
+    words += _output_words(arguments)
     variable = ACCOUNTS.get(site.scheduler, "") if site.job.needs_account else ""
     before = f"{variable}=PROJECT " if variable and not os.environ.get(variable) else ""
     return f"{before}{shlex.join(words)} --submit"
+
+
+def _output_words(arguments: Namespace) -> list[str]:
+    output = getattr(arguments, "output", "build")
+    return [] if output == "build" else [f"--output={output}"]
 
 
 def site_of_jobs(site: Site, scheduler: str) -> Site:

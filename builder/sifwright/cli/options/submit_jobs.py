@@ -9,7 +9,7 @@ from sifwright.catalog.model import Site
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options.submission import PRINT, printed, scheduler_of
 from sifwright.errors import UsageError
-from sifwright.launch.submit import by_hand, shared_folders
+from sifwright.launch.submit import by_hand, job_script, shared_folders
 from sifwright.launch.submit.graph import BuildJob, Task
 from sifwright.launch.submit.job_claim import alone
 from sifwright.launch.submit.jobs_place import JobsPlace
@@ -45,6 +45,8 @@ def submit_tasks(
             note(f"queued already: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
         for job in lacking.lost:
             note(f"{job.shown_state}: {', '.join(job.steps)}: {job.folder}")
+        for line in _cut(submission, lacking.jobs):
+            note(line)
         if printed(arguments):
             _print(submission, lacking.jobs, note)
             return
@@ -55,6 +57,15 @@ def submit_tasks(
         wait(home.jobs, {job.folder for job in (*new, *lacking.earlier)}, note)
     else:
         note(f"look at them: sifwright status {shlex.join(home.words)}")
+
+
+def _cut(submission: Submission, jobs: Sequence[BuildJob]) -> Iterator[str]:
+    """Yield a line for each job whose hours are more than the queue gives."""
+    limit = job_script.longest(submission)
+    for job in jobs:
+        if (hours := job.resources.hours) > limit:
+            most = f"asks for {limit:g} of {hours:g} hours, the queue's most"
+            yield f"{job.name} {most}; if it ends early, submit again"
 
 
 def _folders(arguments: Namespace, site: Site, home: JobsPlace) -> Iterator[SharedFolder]:

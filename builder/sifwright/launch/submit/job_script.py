@@ -75,15 +75,24 @@ def render_script(submission: Submission, job: BuildJob, folder: Path, log: Path
     )
 
 
+def longest(submission: Submission) -> float:
+    """Return the most hours that the site's queue gives a job; another queue has another limit.
+
+    Installations and builds go on where an earlier job ended.
+    """
+    site = submission.site
+    of_site = {directive.key for directive in further(site, request())}
+    given = {directives.given(site, text).key for text in submission.directives}
+    limit = site.builds.hours if site.builds and not given & of_site else 0
+    return limit or math.inf
+
+
 def _directives(submission: Submission, job: BuildJob, log: Path) -> list[Directive]:
     """Return the directives of a job; those of the user replace all others."""
     scheduler, site = submission.scheduler, submission.site
     of_site = further(site, request())
     given = [directives.given(site, text) for text in submission.directives]
-    # Installations and builds go on where an earlier job ended. Another queue has another limit.
-    is_other = {directive.key for directive in given} & {directive.key for directive in of_site}
-    limit = site.builds.hours if site.builds and not is_other else 0
-    wanted = replace(job.resources, hours=min(job.resources.hours, limit or math.inf))
+    wanted = replace(job.resources, hours=min(job.resources.hours, longest(submission)))
     title = "N" if scheduler.name == "pbs" else "job-name"
     pairs = [(title, job.name), *scheduler.resources(wanted), *scheduler.output(str(log))]
     if submission.account:
