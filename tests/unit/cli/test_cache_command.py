@@ -179,7 +179,7 @@ def download(store: Store) -> CacheEntry:
     downloads = open_store()
     with downloads.folder() as folder:
         (folder / CONTENT).write_bytes(b"x" * 1000)
-        entry = downloads.put(key_of("wheel"), folder, {"name": "toy-1.0-py3-none-any.whl"})
+        entry, _ = downloads.put(key_of("wheel"), folder, {"name": "toy-1.0-py3-none-any.whl"})
     used = time.time() - 5400
     os.utime(entry.file("manifest.json"), (used, used))
     assert downloads.root.parent == store.root.parent

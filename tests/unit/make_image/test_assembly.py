@@ -67,9 +67,8 @@ def _results(store: Store, plan: Plan) -> list[CacheEntry]:
         with store.folder() as staging:
             data = squashfs_of(file, compression=plan.site.compression)
             (staging / "layer.sqfs").write_bytes(data)
-            results.append(
-                store.put(key_of(f"{number} {step.id} {plan.site.compression}"), staging, facts)
-            )
+            key = key_of(f"{number} {step.id} {plan.site.compression}")
+            results.append(store.put(key, staging, facts)[0])
     return results
 
 

@@ -204,11 +204,13 @@ def test_a_result_damaged_each_time_ends_the_build(
     """Use a disk that harms every result of the first step."""
     real = Store.put
 
-    def put(self: Store, key: str, folder: Path, facts: Mapping[str, Any]) -> CacheEntry:
+    def put(
+        self: Store, key: str, folder: Path, facts: Mapping[str, Any]
+    ) -> tuple[CacheEntry, bool]:
         assert len(ground.ran) < 10, "it would never end"
-        entry = real(self, key, folder, facts)
+        stored = real(self, key, folder, facts)
         harm(0)
-        return entry
+        return stored
 
     monkeypatch.setattr(Store, "put", put)
     # Each step takes hours.

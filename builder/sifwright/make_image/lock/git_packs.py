@@ -100,7 +100,7 @@ def _entry(source: LockedSource, store: Store) -> CacheEntry:
         (pack,) = (repository / "objects" / "pack").glob("*.pack")
         with store.folder() as staging, cache_folder.translate_errors(store.root):
             shutil.copyfile(pack, staging / CONTENT)
-            return store.put(_key(source), staging, {"name": f"source {source.name}"})
+            return store.put(_key(source), staging, {"name": f"source {source.name}"})[0]
 
 
 def restore(lock: Lock, folder: Path) -> dict[str, str]:
