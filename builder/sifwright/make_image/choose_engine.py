@@ -1,6 +1,7 @@
 """Choose what runs the steps of a build, and open it.
 
-prepare.py connects to Docker Engine or podman, if the user asks for it (`BuildContext.docker`).
+If the user asks for Docker Engine or podman, prepare_build.py
+connects to it (`BuildContext.docker`).
 """
 
 from contextlib import AbstractContextManager

@@ -11,12 +11,12 @@ from sifwright.catalog import image_name
 from sifwright.errors import MachineError
 from sifwright.images.sif.copy_data import Range
 from sifwright.make_image.choose_engine import choose_stepwise
-from sifwright.make_image.downloads.fetch import open_store
-from sifwright.make_image.lock import collect, debian, find_wheels, git_packs, installed
+from sifwright.make_image.downloads.fetch_file import open_store
+from sifwright.make_image.lock import collect_files, debian, find_wheels, git_packs, installed
 from sifwright.make_image.lock.debian import Listing
 from sifwright.make_image.lock_format.lock_file import Deb, Lock, LockedSource, Rpm, Unlocked, Wheel
 from sifwright.make_image.pack_layers.pack import SQUASHFS
-from sifwright.make_image.prepare import prepare_build
+from sifwright.make_image.prepare_build import prepare_build
 from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.system import processes
 from sifwright.system.progress import Timer
@@ -151,7 +151,7 @@ def _python(
     present = installed.python(image)
     given = installed.python(base).keys() & present.keys() if base else set()
     keys = sorted(present.keys() - given)
-    offers = collect.wheel_index(plan).offers(keys) if keys else {}
+    offers = collect_files.wheel_index(plan).offers(keys) if keys else {}
     wheels, unlocked = [], [Unlocked(name=name, version=version) for name, version in sorted(given)]
     for name, version in keys:
         offered = offers.get((name, version), ())

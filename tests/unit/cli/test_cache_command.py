@@ -15,7 +15,7 @@ from sifwright.cli.commands.cache import size
 from sifwright.errors import UsageError
 from sifwright.make_image.cache import leases
 from sifwright.make_image.cache.store import Store
-from sifwright.make_image.downloads.fetch import CONTENT, open_store
+from sifwright.make_image.downloads.fetch_file import CONTENT, open_store
 from tests.conftest import run
 from tests.unit.stores import PACKED, add, contents, key_of, spoil
 

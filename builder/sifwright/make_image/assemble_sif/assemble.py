@@ -12,7 +12,7 @@ from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import Composed, Contents, Partition, PartitionError, write
 from sifwright.images.squashfs.join_layers import join
 from sifwright.images.squashfs.structures import BadSquashfs
-from sifwright.make_image.attest.attach import Statements
+from sifwright.make_image.attest.write_statements import Statements
 from sifwright.make_image.cache.store import CacheEntry
 from sifwright.make_image.pack_layers.merge_layers import flatten
 from sifwright.make_image.pack_layers.pack import SQUASHFS, PackOptions

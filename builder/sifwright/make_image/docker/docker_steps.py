@@ -12,7 +12,7 @@ from sifwright.images.contents.image_tree import BadImage, ImageTree, stacked
 from sifwright.images.contents.inventory import Inventory, inventory
 from sifwright.images.oci import layer
 from sifwright.images.oci.streams import PieceStream
-from sifwright.make_image.attest.attach import Statements
+from sifwright.make_image.attest.write_statements import Statements
 from sifwright.make_image.docker import archives
 from sifwright.make_image.docker.configure_image import configure_image
 from sifwright.make_image.docker.docker_base import prepare_base

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sifwright.errors import BuildError
 from sifwright.host.network import upstream
 from sifwright.host.network.upstream import LookupFailedError
-from sifwright.make_image.downloads.fetch import CONTENT
+from sifwright.make_image.downloads.fetch_file import CONTENT
 from sifwright.make_image.lock.locked_files import GIT
 from sifwright.system import cache_folder
 from sifwright.system.tempdirs import workspace

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sifwright.images.oci.oci_layout import blob_name
-from sifwright.make_image.downloads.fetch import CONTENT, NotFetched
+from sifwright.make_image.downloads.fetch_file import CONTENT, NotFetched
 from sifwright.system import cache_folder
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import cast
 
 from sifwright import __version__
 from sifwright.images.sif.fingerprint import Part, record_text
-from sifwright.make_image.attest import attach, python_files
+from sifwright.make_image.attest import python_files, write_statements
 from sifwright.make_image.publish_image import recipe_folder
 from sifwright.make_image.resolve_request import first_use
 from sifwright.make_image.resolve_request.build_context import BuildContext
@@ -125,7 +125,7 @@ def publish_sif(
 
 def _statements(staging: Path) -> list[str]:
     """Return the files of the SBOM and the provenance, as far as there are any."""
-    return [name for name in attach.FILES if (staging / name).exists()]
+    return [name for name in write_statements.FILES if (staging / name).exists()]
 
 
 def _write_record(output: ImageFolder, staging: Path, record: Mapping[str, object]) -> str:
