@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.plan.resolve import resolve
 
 if TYPE_CHECKING:
@@ -18,5 +18,5 @@ SITE, IMAGE = "local", "pytorch"
 
 
 def plan(settings: Settings) -> Plan:
-    catalog = load.load_catalog(settings.project / "defs", settings.project)
+    catalog = load_catalog(settings.project / "defs", settings.project)
     return resolve(catalog, SITE, IMAGE, [])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from built import IMAGE, SITE
 from usage import measured
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.plan.resolve import resolve
 from sifwright.system.tempdirs import remove, temporary_root
 
@@ -80,7 +80,7 @@ class Project:
             remove(self.folder / name)
 
     def plan(self, image: str = IMAGE, site: str = SITE) -> Plan:
-        return resolve(load.load_catalog(self.folder / "defs", self.folder), site, image, [])
+        return resolve(load_catalog(self.folder / "defs", self.folder), site, image, [])
 
     def build(
         self, *words: str, image: str = IMAGE, site: str = SITE, layout: str = "layered"

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 
 __all__ = ["REAL"]
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
-REAL = load.load_catalog(_CHECKOUT / "defs", _CHECKOUT)
+REAL = load_catalog(_CHECKOUT / "defs", _CHECKOUT)

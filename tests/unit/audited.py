@@ -8,7 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from sifwright.catalog import load, schema
+from sifwright.catalog import schema
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import Catalog
 from sifwright.errors import SifwrightError
 from sifwright.plan.resolve import resolve
@@ -43,7 +44,7 @@ def main() -> None:
 def _everything(project: Path) -> list[str]:
     """Return all questions that a project raises, with all answers."""
     try:
-        catalog = load.load_catalog(project / "defs", project)
+        catalog = load_catalog(project / "defs", project)
     except SifwrightError as error:
         return [str(error)]
     asked = [(site, image, "tool.count=1") for site in NAMES for image in NAMES]

@@ -60,5 +60,5 @@ def build(
         with store.folder() as staging:
             (staging / LISTING).write_bytes(b"")
             (staging / SQUASHFS).write_bytes(key.encode().ljust(PACKED * number))
-            results.append(store.put(key, staging, facts))
+            results.append(store.put(key, staging, facts)[0])
     return results

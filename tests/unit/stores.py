@@ -56,7 +56,7 @@ def fill(folder: Path, key: str) -> None:
 def add(store: Store, key: str, **facts: object) -> CacheEntry:
     with store.folder() as folder:
         fill(folder, key)
-        return store.put(key, folder, {**FACTS, **facts})
+        return store.put(key, folder, {**FACTS, **facts})[0]
 
 
 def obtain(store: Store, key: str, make: Callable[[Path], None]) -> CacheEntry:
@@ -66,7 +66,7 @@ def obtain(store: Store, key: str, make: Callable[[Path], None]) -> CacheEntry:
             if ours:
                 with store.folder() as folder:
                     make(folder)
-                    entry = store.put(key, folder, FACTS)
+                    entry, _ = store.put(key, folder, FACTS)
     return entry
 
 

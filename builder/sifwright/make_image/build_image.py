@@ -1,6 +1,6 @@
 """A build from top to bottom: check, run steps, assemble, test, publish.
 
-The plan has been resolved. prepare.py checks the machine. The engine that runs the steps, and
+The plan has been resolved. prepare_build.py checks the machine. The engine that runs the steps, and
 assembles the image, is Apptainer, Docker Engine or podman.
 """
 
@@ -8,7 +8,7 @@ from sifwright.errors import Interrupted
 from sifwright.host.emulation import emulate
 from sifwright.make_image.choose_engine import choose_engine
 from sifwright.make_image.lock.installed import refuse_difference
-from sifwright.make_image.prepare import prepare_build
+from sifwright.make_image.prepare_build import prepare_build
 from sifwright.make_image.publish_image.publish import publish
 from sifwright.make_image.resolve_request.build_request import BuildRequest
 from sifwright.make_image.run_steps.step_engine import run_steps

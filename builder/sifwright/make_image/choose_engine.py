@@ -1,6 +1,7 @@
 """Choose what runs the steps of a build, and open it.
 
-prepare.py connects to Docker Engine or podman, if the user asks for it (`BuildContext.docker`).
+If the user asks for Docker Engine or podman, prepare_build.py
+connects to it (`BuildContext.docker`).
 """
 
 from contextlib import AbstractContextManager
@@ -22,16 +23,16 @@ def choose_engine(context: BuildContext) -> AbstractContextManager[ImageEngine[A
         if context.apptainer:
             return to_sif.open_engine(context, context.docker, context.apptainer)
         return docker_steps.open_engine(context, context.docker)
-    apptainer = context.apptainer or preflight.engine()
-    if why_not := preflight.why_not_stepwise(apptainer, context.plan):
-        return open_whole_definition(context, apptainer, why_not)
-    return apptainer_engine.open_engine(context, apptainer)
+    assert context.apptainer  # noqa: S101  # for the type checker: check_build found it
+    if why_not := preflight.why_not_stepwise(context.apptainer, context.plan):
+        return open_whole_definition(context, context.apptainer, why_not)
+    return apptainer_engine.open_engine(context, context.apptainer)
 
 
 def choose_stepwise(context: BuildContext, number: int) -> AbstractContextManager[ApptainerSteps]:
     """Return the engine for the steps up to this number; raises `MachineError` if there is none."""
-    apptainer = context.apptainer or preflight.engine()
-    if why_not := preflight.why_not_stepwise(apptainer, context.plan):
+    assert context.apptainer  # noqa: S101  # for the type checker, as above
+    if why_not := preflight.why_not_stepwise(context.apptainer, context.plan):
         fix = "Mend that, or use another machine; 'sifwright build' needs none of it."
         raise MachineError.of(f"no step can be entered here: {why_not}", fix=fix)
-    return apptainer_engine.open_engine(context, apptainer, before=number)
+    return apptainer_engine.open_engine(context, context.apptainer, before=number)

@@ -10,14 +10,13 @@ from sifwright import __version__
 from sifwright.catalog import image_name
 from sifwright.errors import MachineError
 from sifwright.images.sif.copy_data import Range
-from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.choose_engine import choose_stepwise
-from sifwright.make_image.downloads.fetch import open_store
-from sifwright.make_image.lock import collect, debian, find_wheels, git_packs, installed
+from sifwright.make_image.downloads.fetch_file import open_store
+from sifwright.make_image.lock import collect_files, debian, find_wheels, git_packs, installed
 from sifwright.make_image.lock.debian import Listing
 from sifwright.make_image.lock_format.lock_file import Deb, Lock, LockedSource, Rpm, Unlocked, Wheel
 from sifwright.make_image.pack_layers.pack import SQUASHFS
-from sifwright.make_image.prepare import prepare_build
+from sifwright.make_image.prepare_build import prepare_build
 from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.system import processes
 from sifwright.system.progress import Timer
@@ -25,11 +24,13 @@ from sifwright.system.progress import Timer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from sifwright.host.engines.apptainer import Apptainer
     from sifwright.images.contents.inventory import Inventory
     from sifwright.make_image.cache.store import CacheEntry
     from sifwright.make_image.lock.installed import PythonKey
-    from sifwright.make_image.resolve_request.build_context import BuildContext
+    from sifwright.make_image.resolve_request.base_image import BaseImage
     from sifwright.make_image.resolve_request.build_request import BuildRequest
+    from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
     from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
 
@@ -53,7 +54,7 @@ def make_lock(request: BuildRequest, progress: Progress) -> Lock:
     ):
         results = run_steps(engine, count, list)
         timer.start("look up packages")
-        lock = _lock(context, results, progress)
+        lock = _lock(engine, results, progress)
         if request.options.follow_tag:
             context.inputs.remember_base()
         return lock
@@ -69,7 +70,8 @@ def refuse_unlockable(plan: Plan) -> None:
                 raise MachineError.of(f"{message}, which no lock holds", fix=fix)
 
 
-def _lock(context: BuildContext, results: Sequence[CacheEntry], progress: Progress) -> Lock:
+def _lock(engine: ApptainerSteps, results: Sequence[CacheEntry], progress: Progress) -> Lock:
+    context = engine.context
     plan, base = context.plan, context.base
     given = _inventory(results[:1]) if base.kind in _IMAGES else None
     image = _inventory(results)
@@ -88,7 +90,7 @@ def _lock(context: BuildContext, results: Sequence[CacheEntry], progress: Progre
         python=plan.facts.get("python", ""),
         base={name: value for name, value in facts.items() if value},
         layers={step.layer.name: step.id for step in plan.steps},
-        tools=_tools(context),
+        tools=_tools(engine.apptainer, base),
         wheels=wheels,
         debs=debs,
         rpms=_rpms(image),
@@ -149,7 +151,7 @@ def _python(
     present = installed.python(image)
     given = installed.python(base).keys() & present.keys() if base else set()
     keys = sorted(present.keys() - given)
-    offers = collect.wheel_index(plan).offers(keys) if keys else {}
+    offers = collect_files.wheel_index(plan).offers(keys) if keys else {}
     wheels, unlocked = [], [Unlocked(name=name, version=version) for name, version in sorted(given)]
     for name, version in keys:
         offered = offers.get((name, version), ())
@@ -190,18 +192,17 @@ def _sources(plan: Plan, results: Sequence[CacheEntry]) -> Iterator[LockedSource
                     yield locked
 
 
-def _tools(context: BuildContext) -> dict[str, str]:
+def _tools(engine: Apptainer, base: BaseImage) -> dict[str, str]:
     """Return the versions of the programs that build; a locked build reports other ones."""
     from uv import find_uv_bin  # noqa: PLC0415  # only here
 
-    engine = context.apptainer or preflight.engine()
     tools = {
         "sifwright": __version__,
         engine.product: str(engine.version),
         "uv": _version([find_uv_bin(), "--version"]),
         "mksquashfs": _version(["mksquashfs", "-version"]),
     }
-    if context.base.kind == "debootstrap":
+    if base.kind == "debootstrap":
         tools["debootstrap"] = _version(["debootstrap", "--version"])
     return {name: version for name, version in tools.items() if version}
 

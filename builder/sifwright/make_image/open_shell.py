@@ -5,7 +5,7 @@ from dataclasses import replace
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import UsageError
 from sifwright.make_image.choose_engine import choose_stepwise
-from sifwright.make_image.prepare import prepare_build
+from sifwright.make_image.prepare_build import prepare_build
 from sifwright.make_image.resolve_request.build_request import BuildRequest
 from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan

@@ -68,11 +68,11 @@ class SkippedLayer:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Plan:
     """A completely decided image; `id` is the id of the last step.
 
-    `versions` are the tables that decided it.
+    `versions` are the tables that decided it. A plan equals itself only, so texts of it are cached.
     """
 
     site: Site

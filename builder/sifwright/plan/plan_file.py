@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from sifwright.plan.model import Plan
@@ -129,6 +130,7 @@ def plan_document(plan: Plan) -> dict[str, object]:
     }
 
 
+@cache
 def plan_json(plan: Plan) -> str:
     """Return the text of plan.json, in the image and beside it; run-tests.sh reads its lines."""
     return json.dumps(plan_document(plan), indent=1, ensure_ascii=False) + "\n"

@@ -21,7 +21,7 @@ from sifwright.catalog.options import find_option, parse_text, refuse_value
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import PlanError, Problem, UsageError, quoted
 from sifwright.plan import base_request, sources
-from sifwright.plan.compatibility import Resolver
+from sifwright.plan.compatibility import Resolver, layer_problems
 from sifwright.plan.model import NAME, Plan, Step
 from sifwright.plan.native import native_catalog
 from sifwright.plan.select_layers import Selected, Selection, mpi_problems, select
@@ -49,6 +49,8 @@ def resolve(
         image = catalog.images[image.name]
     catalog = base_request.with_base_provides(catalog, site, image, settings)
     selection = select(catalog, site, image)
+    if problems := list(layer_problems(catalog, selection.layers, image, site)):
+        raise PlanError(*problems)
     overrides = _parse_settings(selection, image, settings)
     resolver = Resolver(catalog, site)
     decided = []

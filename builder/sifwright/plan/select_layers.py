@@ -1,7 +1,7 @@
-"""Select the layers that an image has at a site, and check their order and their MPI."""
+"""Select the layers that an image has at a site, and check that its launchers start their MPI."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sifwright.catalog import pmi
 from sifwright.catalog.model import Catalog, Image, ImageSlot, Layer, OptionValue, Site
@@ -38,12 +38,9 @@ def select(catalog: Catalog, site: Site, image: Image) -> Selection:
     problems: list[Problem] = []
     for entry in image.layers:
         problems += _fill(catalog, site, entry, selection)
-    where = f"image '{image.name}' for site '{site.name}'"
-    problems = [Problem(where=where, what=problem.what, fix=problem.fix) for problem in problems]
-    # What does not suit explains what would be missing next.
-    problems = problems or list(_order_problems(catalog, selection.layers, image, site))
     if problems:
-        raise PlanError(*problems)
+        where = f"image '{image.name}' for site '{site.name}'"
+        raise PlanError(*(replace(problem, where=where) for problem in problems))
     return selection
 
 
@@ -92,57 +89,6 @@ def _already_provided(entry: ImageSlot, selection: Selection) -> str:
         if thing in layer.provides
     )
     return next(providers, "")
-
-
-def _order_problems(
-    catalog: Catalog, layers: list[Layer], image: Image, site: Site
-) -> Iterator[Problem]:
-    """Check bases, requirements and doubles; the order is the author's, nothing is solved."""
-    where = f"image '{image.name}'"
-    provided: dict[str, str] = {}
-    for index, layer in enumerate(layers):
-        if bool(layer.bootstrap) != (index == 0):
-            yield _base_problem(catalog, layer, where, first=index == 0)
-        if layer in layers[:index]:
-            message = f"the image has layer '{layer.name}' twice"
-            yield Problem(where=where, what=message, fix="Keep it once.")
-            continue
-        for need in layer.requires:
-            if need.name not in provided and not why_not_suitable(need.suits, site):
-                yield _missing(catalog, layer, need.name, where, layers[0])
-        for thing in layer.provides:
-            if thing in provided:
-                message = f"'{provided[thing]}' and '{layer.name}' both provide '{thing}'"
-                yield Problem(where=where, what=message, fix="Keep one of the two layers.")
-            provided[thing] = layer.name
-
-
-def _base_problem(catalog: Catalog, layer: Layer, where: str, *, first: bool) -> Problem:
-    if not first:
-        message = f"the base layer '{layer.name}' is not the first layer"
-        return Problem(where=where, what=message, fix="Put it first and keep only one base.")
-    bases = ", ".join(name for name, base in catalog.layers.items() if base.bootstrap)
-    message = f"the first layer '{layer.name}' is not a base"
-    return Problem(where=where, what=message, fix=f"Start with one of: {bases}.")
-
-
-def _missing(catalog: Catalog, layer: Layer, need: str, where: str, image_base: Layer) -> Problem:
-    base = image_base.inspects
-    if base and need in base.provides:
-        return Problem(
-            where=where,
-            what=f"layer '{layer.name}' requires '{need}', which the image lacks that"
-            f" '{image_base.name}' starts from",
-            fix=f"Name one that has it: --set {image_base.name}.{base.option}=…",
-        )
-    providers = [other.name for other in catalog.layers.values() if need in other.provides]
-    return Problem(
-        where=where,
-        what=f"layer '{layer.name}' requires '{need}', which no layer before it provides",
-        fix=f"Put one of these before it: {', '.join(providers)}."
-        if providers
-        else f"No layer provides '{need}'; mend 'requires' of '{layer.name}'.",
-    )
 
 
 def mpi_problems(

@@ -12,7 +12,7 @@ from docker.utils.build import Pattern
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.system import small_file
 
-# A layer carries small files (catalog/load.py); what is large is downloaded, with a pin.
+# A layer carries small files (load_catalog.py); what is large is downloaded, with a pin.
 MAX_FILE_BYTES = 4 << 20
 MAX_TOTAL_BYTES = 16 << 20
 _LARGE = "Have it downloaded, with a pin (docs/reference/layers.md, Sources)."

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.catalog import mirrors
-from sifwright.catalog.load import load_catalog
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.host.network import debian_archive
 from tests.conftest import ROOT, sifwright
 from tests.system.apptainer.trees import unpack

@@ -11,7 +11,7 @@ import pytest
 
 from sifwright.host.network import pip_settings
 from sifwright.make_image.cache.store import Store
-from sifwright.make_image.downloads.fetch import open_store
+from sifwright.make_image.downloads.fetch_file import open_store
 from tests.conftest import ROOT
 from tests.system.apptainer.toys import Toy
 from tests.unit.wheels import serve_index

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from sifwright.catalog import mirrors
-from sifwright.catalog.load import load_catalog
+from sifwright.catalog.load_catalog import load_catalog
 from tests.conftest import ROOT, run, sifwright
 from tests.system.fabric.images import SOURCES, missing_sources, prove
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.version import Version
 
-from sifwright.catalog.load import load_catalog
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
 from sifwright.make_image.check_machine import host_checks, preflight

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.version import Version
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import ComputeNode, LauncherOptions, Site
 from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import MachineError, UsageError
@@ -32,7 +32,7 @@ ENGINE = Apptainer(
 
 @pytest.fixture(scope="module")
 def local() -> Site:
-    return load.load_catalog(ROOT / "defs", ROOT).sites["local"]
+    return load_catalog(ROOT / "defs", ROOT).sites["local"]
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_outside_an_allocation_the_way_in_is_told(
 
 
 def test_srun_is_told_what_starts_the_images_mpi() -> None:
-    site = load.load_catalog(ROOT / "defs", ROOT).sites["lumi"]
+    site = load_catalog(ROOT / "defs", ROOT).sites["lumi"]
     for pmi, told in ((("pmi1",), ["--mpi=pmi2"]), ((), [])):
         mpi = ImageMpi(name="mpich", pmi=pmi)
         shape = start.RankLayout(nodes=2, ranks_per_node=8, mpi=mpi)
@@ -106,7 +106,7 @@ def test_srun_is_told_what_starts_the_images_mpi() -> None:
     ],
 )
 def test_the_way_in_is_a_whole_command_of_the_site(name: str, command: str) -> None:
-    site = load.load_catalog(ROOT / "defs", ROOT).sites[name]
+    site = load_catalog(ROOT / "defs", ROOT).sites[name]
     with pytest.raises(MachineError) as caught:
         start.shape(site, 0, 0, {})
     assert command in caught.value.problems[0].fix
@@ -205,5 +205,5 @@ def test_site_without_images_is_refused(slurm: Site) -> None:
 
 
 def test_every_site_can_start_it() -> None:
-    for site in load.load_catalog(ROOT / "defs", ROOT).sites.values():
+    for site in load_catalog(ROOT / "defs", ROOT).sites.values():
         assert isinstance(start.launcher(site, RankLayout(nodes=2, ranks_per_node=4)), list)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import Bootstrap, EnvRule, Image, Layer, LayerFile, Option, Value
 from sifwright.catalog.options import variable
 from sifwright.plan.model import Plan, Step
@@ -97,7 +97,7 @@ def _options(names: dict[str, str]) -> dict[str, Option]:
 
 
 def _plan(layers: Sequence[Layer], names: dict[str, str], description: str) -> Plan:
-    site = load.load_catalog(ROOT / "defs", ROOT).sites["local"]
+    site = load_catalog(ROOT / "defs", ROOT).sites["local"]
     steps = [
         Step(
             layer=layer,

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.make_image.publish_image import recipe_folder
 from sifwright.plan import resolve
@@ -213,7 +213,7 @@ def test_configuration_is_the_one_of_the_plan(
     build: Callable[[str], Builder], toy: Toy, name: str
 ) -> None:
     config = build(name).config(f"toy:{name}")
-    known = load.load_catalog(toy.folder / "defs", toy.folder)
+    known = load_catalog(toy.folder / "defs", toy.folder)
     wanted = oci_config.image_config(resolve.resolve(known, "local", "toy", []), BASE_ENV)
     assert dict(line.split("=", 1) for line in config["Env"]) == wanted.env
     labels = {key: value for key, value in config["Labels"].items() if "buildah" not in key}

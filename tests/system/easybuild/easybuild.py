@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.install import easybuild_folder, module
 from sifwright.install.easybuild_folder import EasyBuildFolder
 from sifwright.install.installed_image import InstalledImage
@@ -38,7 +38,7 @@ def make_bundle(
     image_url: str = "",
 ) -> Path:
     """Make the folder that `eb` installs from, of a SIF without PyTorch; return the .eb."""
-    catalog = load.load_catalog(ROOT / "defs", ROOT)
+    catalog = load_catalog(ROOT / "defs", ROOT)
     site, facts = catalog.sites["local"], replace(FACTS, date=date)
     notes = EasyBuildFolder(
         module=module.describe(site, facts, central),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.plan.resolve import resolve
 from tests.conftest import ROOT, run
 from tests.system.apptainer.steps import make_root
@@ -78,7 +78,7 @@ def clone(folder: Path, site: str) -> Path:
 
 def stand_in(engine: str, folder: Path, site: str) -> Path:
     """Build an image of a few programs that says of itself that it is of the site's plan."""
-    plan = resolve(load.load_catalog(ROOT / "defs", ROOT), site, "", ())
+    plan = resolve(load_catalog(ROOT / "defs", ROOT), site, "", ())
     root = make_root(folder / "root")
     (root / ".singularity.d").mkdir()
     labels = {"org.sifwright.plan": plan.id}

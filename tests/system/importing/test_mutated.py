@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
 from sifwright.recipe_import.layers import write_layers
@@ -71,7 +71,7 @@ def loaded(result: Mapping[str, LayerFile], folder: Path) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(file.data)
     shutil.copy(ROOT / "defs" / "versions.yaml", folder)
-    load.load_catalog(folder, folder.parent)
+    load_catalog(folder, folder.parent)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import ComputeNode, Modules
 from sifwright.launch.job import decide_job
 from sifwright.launch.jobscript import render_jobscript
@@ -23,7 +23,7 @@ ODD = ("a  b", "it's\n#SBATCH --nodes=9", "%j", "$(touch x)")
 
 def _script(slurm: Cluster, *arguments: str, **asked: object) -> str:
     """Render a script for these nodes, in an environment that is the machine's Python."""
-    generic = load.load_catalog(ROOT / "defs", ROOT).sites["slurm-generic"]
+    generic = load_catalog(ROOT / "defs", ROOT).sites["slurm-generic"]
     job = replace(generic.job, gpu_directive="", resv_ports=bool(asked.pop("ports", False)))
     site = replace(generic, vendor="cpu", node=ComputeNode(cpus=2), modules=Modules(), job=job)
     venv = slurm.files.shared / "venv"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import ComputeNode, Modules
 from sifwright.launch import staging
 from sifwright.launch.job import decide_job
@@ -47,7 +47,7 @@ def environment(slurm: Cluster) -> Path:
 
 
 def _job(environment: Path) -> str:
-    generic = load.load_catalog(ROOT / "defs", ROOT).sites["slurm-generic"]
+    generic = load_catalog(ROOT / "defs", ROOT).sites["slurm-generic"]
     job = replace(generic.job, gpu_directive="")
     nodes = {"vendor": "cpu", "node": ComputeNode(cpus=2), "modules": Modules(), "job": job}
     request = JobRequest(

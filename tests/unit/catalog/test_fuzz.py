@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.catalog import load, schema, yaml_file
+from sifwright.catalog import schema, yaml_file
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import CatalogError, Problem, SifwrightError
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
@@ -85,7 +86,7 @@ def test_trees(project: Path) -> None:
 
 def _render(project: Path) -> bool:
     try:
-        catalog = load.load_catalog(project / "defs", project)
+        catalog = load_catalog(project / "defs", project)
         definition(resolve(catalog, "here", "", []), MACHINE)
     except SifwrightError as error:
         return not all(map(_says_it_all, error.problems))
@@ -97,7 +98,7 @@ def test_bomb_in_a_tree(project: Path, name: str) -> None:
     (project / "defs/layers/tool/layer.yaml").write_bytes(fuzz.BOMBS[name])
     start = time.process_time()
     with pytest.raises(CatalogError) as caught:
-        load.load_catalog(project / "defs", project)
+        load_catalog(project / "defs", project)
     assert time.process_time() - start < SECONDS
     assert len(caught.value.problems) <= schema.MAX_FINDINGS
     assert len(str(caught.value)) < 100_000

@@ -16,7 +16,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import Catalog, EnvRule, Value
 from sifwright.catalog.script_rules import BUILD_ARGUMENT, refuse_text
 from sifwright.errors import CatalogError, UsageError
@@ -112,7 +112,7 @@ def _filled(values: list[str]) -> list[str]:
 
 
 def test_option_values_from_the_command_line(many: Path, shells: Shells, portion: float) -> None:
-    catalog = load.load_catalog(many / "defs", many)
+    catalog = load_catalog(many / "defs", many)
     values = hostile.texts(hostile.SEED, int(OPTION_VALUES * portion) // 2)
     good = _accepted(catalog, values)
     assert 0.7 * len(values) < len(good) < len(values)
@@ -123,17 +123,17 @@ def test_option_values_from_the_command_line(many: Path, shells: Shells, portion
 
 def test_option_values_from_yaml(many: Path, shells: Shells, portion: float) -> None:
     _write_image(many, [], style=None)
-    catalog = load.load_catalog(many / "defs", many)
+    catalog = load_catalog(many / "defs", many)
     values = hostile.texts(hostile.SEED + 1, int(OPTION_VALUES * portion) // 2)
     good = _accepted(catalog, values)
     for number, batch in enumerate(_batches(good)):
         _write_image(many, batch, style=(None, '"', "'", "|", ">")[number % 5])
-        plan = resolve(load.load_catalog(many / "defs", many), "here", "", [])
+        plan = resolve(load_catalog(many / "defs", many), "here", "", [])
         _check(plan, _filled(batch), shells)
     for value in [value for value in values if value not in good][:150]:
         _write_image(many, [value], style='"')
         with pytest.raises(CatalogError):
-            load.load_catalog(many / "defs", many)
+            load_catalog(many / "defs", many)
 
 
 def _write_image(project: Path, values: list[str], *, style: str | None) -> None:
@@ -154,7 +154,7 @@ def _expected(rule: EnvRule, before: str | None) -> str:
 
 def test_env_values(project: Path, shells: Shells) -> None:
     values = [v for v in hostile.texts(hostile.SEED + 2, ENV_VALUES) if v and not refuse_text(v)]
-    catalog = load.load_catalog(project / "defs", project)
+    catalog = load_catalog(project / "defs", project)
     before = {f"E{n}": ("", "b:é", "$x '")[n // 6 % 3] for n in range(0, BATCH, 2)}
     for batch in _batches(values):
         rules = tuple(
@@ -184,13 +184,13 @@ def test_env_values_that_are_refused(project: Path) -> None:
         header = "summary: x\nrequires: [tool]\n" + text
         write("layers/extra/layer.yaml", header.encode(errors="surrogatepass"))(project / "defs")
         with pytest.raises(CatalogError):
-            load.load_catalog(project / "defs", project)
+            load_catalog(project / "defs", project)
 
 
 def test_descriptions(project: Path) -> None:
     """Open no section by texts in comments, labels and the help of an image."""
     texts = [text for text in hostile.texts(hostile.SEED + 7, DESCRIPTIONS, share=0) if text]
-    catalog = load.load_catalog(project / "defs", project)
+    catalog = load_catalog(project / "defs", project)
     for text in [text for text in texts if not refuse_text(text)]:
         image = replace(catalog.images["small"], description=text)
         site = replace(catalog.sites["here"], description=text)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.script_rules import BUILD_ARGUMENT, SECTION, refuse_text
 from sifwright.errors import CatalogError
 from sifwright.plan.resolve import resolve
@@ -57,7 +57,7 @@ def test_large_files(project: Path, shells: Shells, tmp_path: Path) -> None:
     data = {"text": b"0123456\n" * 20_000, "noise": bytes(range(256)) * 500, "line": b"x" * 70_000}
     for name, content in data.items():
         (project / "defs/layers/tool/files" / name).write_bytes(content)
-    plan = resolve(load.load_catalog(project / "defs", project), "here", "", [])
+    plan = resolve(load_catalog(project / "defs", project), "here", "", [])
     post = deffile.sections(definition(plan, MACHINE))["post"]
     for name, content in data.items():
         pattern = rf"^(?:cat|base64 -d) >>?\S*/{name} <<'(\w+)'\n.*?^\1$"
@@ -80,5 +80,5 @@ def test_names_of_files_through_the_catalog(project: Path) -> None:
             continue  # no file can have this name
         message = refuse_text(name)
         with pytest.raises(CatalogError, match="Rename") if message else nullcontext():
-            load.load_catalog(project / "defs", project)
+            load_catalog(project / "defs", project)
         path.unlink()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.catalog import load, project_folder
+from sifwright.catalog import project_folder
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import UsageError
 from tests.unit.conftest import CHECKOUT, GOOD
 
@@ -38,4 +39,4 @@ def test_definitions_of_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(project_folder, "_PACKAGE", package)
     result = project_folder.project_folder()
     assert result == package / "_data"
-    assert "local" in load.load_catalog(result / "defs", result).sites
+    assert "local" in load_catalog(result / "defs", result).sites

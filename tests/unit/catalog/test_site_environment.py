@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.catalog import load, site_environment
+from sifwright.catalog import site_environment
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import Catalog, Environment
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.plan.resolve import resolve
@@ -87,8 +88,7 @@ def test_values_stand_there_as_they_are(real: Catalog) -> None:
 
 def _ids(project: Path) -> list[str]:
     return [
-        step.id
-        for step in resolve(load.load_catalog(project / "defs", project), "here", "", []).steps
+        step.id for step in resolve(load_catalog(project / "defs", project), "here", "", []).steps
     ]
 
 

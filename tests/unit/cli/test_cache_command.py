@@ -15,7 +15,7 @@ from sifwright.cli.commands.cache import size
 from sifwright.errors import UsageError
 from sifwright.make_image.cache import leases
 from sifwright.make_image.cache.store import Store
-from sifwright.make_image.downloads.fetch import CONTENT, open_store
+from sifwright.make_image.downloads.fetch_file import CONTENT, open_store
 from tests.conftest import run
 from tests.unit.stores import PACKED, add, contents, key_of, spoil
 
@@ -179,7 +179,7 @@ def download(store: Store) -> CacheEntry:
     downloads = open_store()
     with downloads.folder() as folder:
         (folder / CONTENT).write_bytes(b"x" * 1000)
-        entry = downloads.put(key_of("wheel"), folder, {"name": "toy-1.0-py3-none-any.whl"})
+        entry, _ = downloads.put(key_of("wheel"), folder, {"name": "toy-1.0-py3-none-any.whl"})
     used = time.time() - 5400
     os.utime(entry.file("manifest.json"), (used, used))
     assert downloads.root.parent == store.root.parent

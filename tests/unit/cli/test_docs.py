@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from sifwright.catalog.load import load_catalog
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.plan.lint import image_rules, site_rules
 from tests.unit.conftest import CHECKOUT, Cli
 

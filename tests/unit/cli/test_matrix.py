@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.catalog.load import load_catalog
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.cli.options import matrix
 from sifwright.errors import UsageError
 from sifwright.plan.plan_file import plan_json

@@ -17,7 +17,6 @@ import sifwright.make_image.attest.sbom  # noqa: F401  # another user may not be
 from sifwright.catalog.model import LayerFile
 from sifwright.images.sif import sif_file
 from sifwright.make_image.assemble_sif.assemble import assemble
-from sifwright.render import build_files
 from sifwright.render.definition import definition
 from tests.unit.conftest import MACHINE
 from tests.unit.render.test_goldens import PLANS, SAMPLE
@@ -67,9 +66,8 @@ def _results(store: Store, plan: Plan) -> list[CacheEntry]:
         with store.folder() as staging:
             data = squashfs_of(file, compression=plan.site.compression)
             (staging / "layer.sqfs").write_bytes(data)
-            results.append(
-                store.put(key_of(f"{number} {step.id} {plan.site.compression}"), staging, facts)
-            )
+            key = key_of(f"{number} {step.id} {plan.site.compression}")
+            results.append(store.put(key, staging, facts)[0])
     return results
 
 
@@ -78,7 +76,6 @@ class _Build:
     plan: Plan
     # Another user may not be able to read the checkout.
     definition: str
-    kept: tuple[LayerFile, ...]
     results: list[CacheEntry]
     layout: Layout
 
@@ -91,7 +88,6 @@ def _assembled(build: _Build, folder: Path) -> str:
     task = SimpleNamespace(
         plan=build.plan,
         definition=build.definition,
-        kept=build.kept,
         options=SimpleNamespace(layout=build.layout, epoch=0),
         staging=target,
         log=folder / "log",
@@ -127,8 +123,8 @@ def test_images_of_sites(folder: Path, layout: Layout) -> None:
         results = _results(store, plan)
         for result in results:
             result.folder.chmod(0o755)
-        text, kept = definition(plan, MACHINE), tuple(build_files.kept(plan))
-        build = _Build(plan=plan, definition=text, kept=kept, results=results, layout=layout)
+        text = definition(plan, MACHINE)
+        build = _Build(plan=plan, definition=text, results=results, layout=layout)
         os.umask(0o077)
         digest = _assembled(build, folder / "here")
         os.umask(0o022)

@@ -109,7 +109,7 @@ _AGAIN = """
 import sys
 from pathlib import Path
 from tests.unit.make_image import test_attest
-from sifwright.catalog.load import load_catalog
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.plan.resolve import resolve
 plan = resolve(load_catalog(Path("defs"), Path()), "frontier", "pytorch", [])
 contents = test_attest._inventory(Path(sys.argv[1]), "debian")

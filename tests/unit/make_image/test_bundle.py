@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import BuildError
-from sifwright.make_image.downloads.fetch import open_store
+from sifwright.make_image.downloads.fetch_file import open_store
 from sifwright.make_image.lock import bundle, locked_files
 from sifwright.make_image.lock_format import lock_file
 from sifwright.system import files

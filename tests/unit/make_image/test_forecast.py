@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import MachineError
 from sifwright.host.network import registry
 from sifwright.make_image.forecast import disk_needs, forecast
@@ -48,7 +48,7 @@ def output(tmp_path: Path) -> Path:
 
 
 def _plan(project: Path, *, image: str = "small") -> Plan:
-    return resolve(load.load_catalog(project / "defs", project), "here", image, [])
+    return resolve(load_catalog(project / "defs", project), "here", image, [])
 
 
 def _edit(project: Path, layer: str) -> None:
@@ -180,9 +180,7 @@ def test_another_variant_is_not_estimated_by_the_last_result(project: Path, outp
     assert _unpacked(project, output) == 2 * TREE
     _edit(project, "tool")
     assert _unpacked(project, output) == 2 * TREE
-    other = resolve(
-        load.load_catalog(project / "defs", project), "here", "small", ["tool.text=other"]
-    )
+    other = resolve(load_catalog(project / "defs", project), "here", "small", ["tool.text=other"])
     tool = forecast.forecast_steps(other, output)[1]
     assert (tool.unpacked, tool.packed) == (700 * 10**6, 350 * 10**6)
 

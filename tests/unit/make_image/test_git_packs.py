@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import BuildError
-from sifwright.make_image.downloads.fetch import open_store
+from sifwright.make_image.downloads.fetch_file import open_store
 from sifwright.make_image.lock import git_packs
 from sifwright.make_image.lock_format.lock_file import LockedSource
 from tests.conftest import run

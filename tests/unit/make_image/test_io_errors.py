@@ -26,7 +26,7 @@ from sifwright.images.sif.write_sif import Contents, Partition, PartitionError
 from sifwright.make_image.assemble_sif import assemble
 from sifwright.make_image.cache import manifest
 from sifwright.make_image.deliver.flatten_sif import flatten_sif
-from sifwright.make_image.downloads.fetch import File, NotFetched, fetch
+from sifwright.make_image.downloads.fetch_file import File, NotFetched, fetch
 from sifwright.make_image.pack_layers.pack import PackOptions
 from sifwright.make_image.resolve_request import first_use
 from sifwright.make_image.resolve_request.image_folder import ImageFolder

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from sifwright.catalog.load import load_catalog
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import BuildError, MachineError
 from sifwright.images.contents.inventory import Inventory
 from sifwright.images.contents.packages import Package

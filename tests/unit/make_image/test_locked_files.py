@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog.load import load_catalog
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import BuildError, UsageError
 from sifwright.host.network import pip_settings
-from sifwright.make_image.downloads.fetch import open_store
-from sifwright.make_image.lock import collect, deb_repository
+from sifwright.make_image.downloads.fetch_file import open_store
+from sifwright.make_image.lock import collect_files, deb_repository
 from sifwright.make_image.lock.update_lock import is_of_base, update_lock
 from sifwright.make_image.lock_format.lock_file import Archive, Wheel
 from sifwright.make_image.resolve_request.build_request import BuildOptions, request_build
@@ -71,7 +71,7 @@ def request_(project: Path, tmp_path: Path) -> BuildRequest:
 
 def collected(lock: Lock, request_: BuildRequest, *, offline: bool = False) -> set[str]:
     with open_store().folder() as folder:
-        collect.collect(lock, request_, open_store(), folder, offline=offline)
+        collect_files.collect(lock, request_, open_store(), folder, offline=offline)
         return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 

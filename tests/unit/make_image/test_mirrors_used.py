@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog.load import load_catalog
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import Bootstrap, Download, Value
 from sifwright.host.network import apt_mirror, pip_settings
 from sifwright.make_image.check_machine import network_checks

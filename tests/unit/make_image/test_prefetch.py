@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog.load import load_catalog
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import Download
 from sifwright.host.network import pip_settings
 from sifwright.make_image.cache import pruning
 from sifwright.make_image.downloads import prefetch, resolve_wheels
-from sifwright.make_image.downloads.fetch import CONTENT, open_store
+from sifwright.make_image.downloads.fetch_file import CONTENT, open_store
 from sifwright.plan.model import Plan, StepSource
 from sifwright.plan.resolve import resolve
 from tests.conftest import run

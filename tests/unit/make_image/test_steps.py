@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import BuildError
 from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import PartitionError
@@ -93,7 +93,7 @@ def plan(project: Path, base: Path) -> Plan:
     path = project / "defs" / "layers" / "base" / "layer.yaml"
     options, _, _ = path.read_text().partition("bootstrap:")
     path.write_text(f"{options}bootstrap:\n  Bootstrap: localimage\n  From: {base}\n")
-    return resolve(load.load_catalog(project / "defs", project), "here", "small", [])
+    return resolve(load_catalog(project / "defs", project), "here", "small", [])
 
 
 @pytest.fixture
@@ -204,11 +204,13 @@ def test_a_result_damaged_each_time_ends_the_build(
     """Use a disk that harms every result of the first step."""
     real = Store.put
 
-    def put(self: Store, key: str, folder: Path, facts: Mapping[str, Any]) -> CacheEntry:
+    def put(
+        self: Store, key: str, folder: Path, facts: Mapping[str, Any]
+    ) -> tuple[CacheEntry, bool]:
         assert len(ground.ran) < 10, "it would never end"
-        entry = real(self, key, folder, facts)
+        stored = real(self, key, folder, facts)
         harm(0)
-        return entry
+        return stored
 
     monkeypatch.setattr(Store, "put", put)
     # Each step takes hours.

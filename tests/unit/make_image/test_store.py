@@ -89,7 +89,7 @@ def test_all_of_it_is_on_disk_before_it_has_its_name(
         fill(folder, KEY)
         monkeypatch.setattr(os, "fsync", recorded_sync)
         monkeypatch.setattr(Path, "rename", recorded_rename)
-        entry = store.put(KEY, folder, FACTS)
+        entry, _ = store.put(KEY, folder, FACTS)
         monkeypatch.undo()
     sizes = {("sync", path.name, path.stat().st_size) for path in entry.folder.iterdir()}
     assert len(sizes) == 3

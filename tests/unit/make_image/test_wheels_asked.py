@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog.load import load_catalog
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import Download, Value
 from sifwright.make_image.check_machine import network_checks
 from sifwright.make_image.check_machine.network_checks import WheelTarget

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.schema import schema_text as read_schema
 from sifwright.errors import CatalogError, PlanError
 from sifwright.plan.lint import image_rules, site_rules
+from sifwright.plan.lint.apply_rules import Finding, lint_site
 from sifwright.plan.lint.rule import Rule
-from sifwright.plan.lint.run import Finding, lint_site
 from tests.catalogs import REAL
 from tests.unit.broken import SITE, append
 from tests.unit.broken import replace as exchange
@@ -26,7 +26,7 @@ EVERY = [(site, image) for site in REAL.sites for image in REAL.images]
 
 
 def _lint(project: Path, *settings: str) -> list[Finding]:
-    catalog = load.load_catalog(project / "defs", project)
+    catalog = load_catalog(project / "defs", project)
     return list(lint_site(catalog, project / "defs", ("here", ""), settings).findings)
 
 

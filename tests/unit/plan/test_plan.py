@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import PlanError
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
@@ -21,7 +21,7 @@ INSTALL, TEST, DATA = (
 
 
 def _plan(project: Path, *settings: str) -> Plan:
-    return resolve(load.load_catalog(project / "defs", project), "here", "", settings)
+    return resolve(load_catalog(project / "defs", project), "here", "", settings)
 
 
 def _ids(project: Path, *settings: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.plan.resolve import resolve
 from tests.unit.broken import BASE, IMAGE, SITE, TOOL, VERSIONS, Change, append, replace, write
 
@@ -39,7 +39,7 @@ tool-source:
 def _plan(project: Path, *changes: Change, settings: tuple[str, ...] = ()) -> Plan:
     for change in changes:
         change(project / "defs")
-    return resolve(load.load_catalog(project / "defs", project), "here", "", settings)
+    return resolve(load_catalog(project / "defs", project), "here", "", settings)
 
 
 def _names(plan: Plan) -> list[str]:

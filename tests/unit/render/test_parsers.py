@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from spython.main.parse.parsers import SingularityParser
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import Catalog
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
@@ -96,7 +96,7 @@ def test_apptainer(text: str, tmp_path: Path) -> None:
 def test_apptainer_reads_large_files(data: bytes, project: Path, tmp_path: Path) -> None:
     """Join sections of one name: it refuses a section of 64 KiB."""
     (project / "defs/layers/tool/files/large").write_bytes(data * (500_000 // len(data)))
-    plan = resolve(load.load_catalog(project / "defs", project), "here", "", [])
+    plan = resolve(load_catalog(project / "defs", project), "here", "", [])
     text = definition(plan, MACHINE)
     assert "invalid build source nosuch" in _apptainer(text, tmp_path)
     joined = text.replace("%post\n", "")

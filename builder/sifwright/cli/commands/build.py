@@ -23,7 +23,7 @@ from sifwright.make_image.resolve_request.epoch import source_epoch
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.make_image.resolve_request.secrets import read_secrets
 from sifwright.plan import site_policy
-from sifwright.plan.lint import run as lint
+from sifwright.plan.lint import apply_rules as lint
 from sifwright.plan.model import Plan
 from sifwright.system import small_file
 from sifwright.system.progress import Progress

@@ -17,7 +17,7 @@ from sifwright.cli.options import arguments as shared
 from sifwright.errors import Problem, SifwrightError, TestError, UsageError, quoted
 from sifwright.make_image.cache import pruning
 from sifwright.make_image.cache.store import CacheEntry, DamagedEntry, Store
-from sifwright.make_image.downloads.fetch import look_store, open_store
+from sifwright.make_image.downloads.fetch_file import look_store, open_store
 from sifwright.system.terminal import print_json, print_line, print_table
 
 HELP = "list, check or prune what builds made and downloaded"

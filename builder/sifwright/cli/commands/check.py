@@ -9,7 +9,7 @@ from sifwright.cli.options.context import output_of, resolve_plan
 from sifwright.errors import SifwrightError
 from sifwright.make_image.check_machine import disk_space, host_checks, limit_checks, preflight
 from sifwright.plan import site_policy
-from sifwright.plan.lint import run as lint
+from sifwright.plan.lint import apply_rules as lint
 from sifwright.plan.model import Plan
 from sifwright.system import ids
 from sifwright.system.progress import Progress

@@ -13,7 +13,7 @@ from sifwright.errors import UsageError
 from sifwright.images.contents.image_facts import ImageFacts, Python
 from sifwright.images.sif import sif_file
 from sifwright.images.sources.inspect_image import facts_of
-from sifwright.make_image.attest.attach import PROVENANCE, SBOM
+from sifwright.make_image.attest.write_statements import PROVENANCE, SBOM
 from sifwright.make_image.resolve_request import adapt_base
 from sifwright.system.progress import QuietProgress, TextProgress
 from sifwright.system.terminal import escape_name, print_json, print_line

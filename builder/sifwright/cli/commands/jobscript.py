@@ -19,7 +19,7 @@ from sifwright.launch.job import decide_job
 from sifwright.launch.job_rules import ACCOUNTS
 from sifwright.launch.jobscript import render_jobscript
 from sifwright.launch.model import JobRequest
-from sifwright.plan.lint import run as lint
+from sifwright.plan.lint import apply_rules as lint
 from sifwright.plan.resolve import get_or_suggest
 from sifwright.system import files
 from sifwright.system.terminal import note, print_line

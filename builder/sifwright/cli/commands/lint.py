@@ -6,7 +6,7 @@ from functools import partial
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import definitions, with_image
-from sifwright.plan.lint.run import lint_site
+from sifwright.plan.lint.apply_rules import lint_site
 from sifwright.system.terminal import print_json, print_line
 
 HELP = "say what a site or an image gets wrong, and why"

@@ -1,4 +1,4 @@
-"""This machine's settings of pip, and the certificates it trusts, as a build needs them."""
+"""This machine's settings of pip and trusted certificates: read, and handed over to a build."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 from sifwright.catalog import mirrors
 from sifwright.system import processes
+from sifwright.system.netrc_file import Logins
 
-PIP_KEYS = (
+_KEYS = (
     "index-url",
     "extra-index-url",
     "find-links",
@@ -28,7 +29,7 @@ PIP_KEYS = (
     "retries",
 )
 CA_VARIABLES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-PIP_PLACES = {"index-url", "extra-index-url", "find-links"}
+_PLACES = {"index-url", "extra-index-url", "find-links"}
 # Where Debian, Red Hat and SUSE keep the certificates of the authorities a machine trusts.
 CA_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
@@ -50,7 +51,7 @@ def settings() -> dict[str, str]:
         for line in _pip_config().splitlines():
             name, _, text = line.partition("=")
             key = name.removeprefix(f"{section}.")
-            if key != name and key in PIP_KEYS:
+            if key != name and key in _KEYS:
                 values[key] = " ".join(str(ast.literal_eval(text)).split())
     return values | dict(mirrors.load().pip)
 
@@ -84,12 +85,24 @@ def ca_bundle() -> str:
 
 
 def bound(pip: Mapping[str, str], binds: Binds) -> dict[str, str]:
-    """Return the settings with the folders that pip reads as the build sees them."""
-    values = dict(pip)
-    for key in PIP_PLACES & pip.keys():
+    """Return the settings with the folders that pip reads as the build sees them.
+
+    The image lacks the file of `cert`; render/templates/step.sh names the copy.
+    """
+    values = {key: text for key, text in pip.items() if key != "cert"}
+    for key in _PLACES & pip.keys():
         words = pip[key].split()
         values[key] = " ".join(_bound(word, binds, links=key == "find-links") for word in words)
     return values
+
+
+def of_step(pip: Mapping[str, str], logins: Logins) -> dict[str, str]:
+    """Return the variables of pip in a step, which reads the logins of indexes from a netrc file.
+
+    Pip passes its indexes on command lines, which are everybody's to read.
+    """
+    plain = {key: " ".join(map(logins.without, pip[key].split())) for key in pip if key in _PLACES}
+    return environment({**pip, **plain})
 
 
 def _bound(word: str, binds: Binds, *, links: bool) -> str:

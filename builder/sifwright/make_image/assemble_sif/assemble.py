@@ -12,7 +12,7 @@ from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import Composed, Contents, Partition, PartitionError, write
 from sifwright.images.squashfs.join_layers import join
 from sifwright.images.squashfs.structures import BadSquashfs
-from sifwright.make_image.attest.attach import Statements
+from sifwright.make_image.attest.write_statements import Statements
 from sifwright.make_image.cache.store import CacheEntry
 from sifwright.make_image.pack_layers.merge_layers import flatten
 from sifwright.make_image.pack_layers.pack import SQUASHFS, PackOptions
@@ -20,7 +20,7 @@ from sifwright.make_image.pack_layers.pack_files import pack_files
 from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.resolve_request.epoch import iso_date
 from sifwright.plan.source_digest import SourceDigest
-from sifwright.render import singularity_metadata
+from sifwright.render import build_files, singularity_metadata
 from sifwright.system.files import sha256
 
 # Go's names of processors, which SIFs and labels have.
@@ -80,7 +80,8 @@ def compose(
     """
     plan = context.plan
     how = PackOptions(compression=plan.site.compression, log=context.log, fix=context.watcher.fix)
-    metadata = pack_files([*kept.files, *context.kept], kept.modes, work_dir / "metadata", how)
+    added = [*kept.files, *build_files.kept(plan)]
+    metadata = pack_files(added, kept.modes, work_dir / "metadata", how)
     parts = [*layers, _packed(metadata, "metadata", is_system=False)]
     is_flat = context.options.layout == "flat"
     partitions = [_flat(parts, work_dir / "flat", how)] if is_flat else parts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
-from sifwright.make_image.attest.attach import SBOM
 from sifwright.make_image.attest.properties import PLACE, RECORD
+from sifwright.make_image.attest.write_statements import SBOM
 from sifwright.system import small_file
 
 if TYPE_CHECKING:

@@ -100,18 +100,18 @@ class Store:
                 staging.mkdir(mode=0o700)
             yield staging
 
-    def put(self, key: str, staging: Path, facts: Mapping[str, Any]) -> CacheEntry:
+    def put(self, key: str, staging: Path, facts: Mapping[str, Any]) -> tuple[CacheEntry, bool]:
         """Store the files of `staging`, a folder of `folder()`, with a manifest of these facts.
 
-        If another build was first and its entry is whole, that entry stays.
+        Return the entry, and whether it is ours: that of a build that was first stays, if whole.
         """
         with cache_folder.translate_errors(self.root):
             manifest.create(key, staging, facts)
             files.sync_folder(staging)
             while not self._place(staging, key):
                 if (other := self.get(key)) is not None:
-                    return other
-            return manifest.load(key, self._path(key))
+                    return other, False
+            return manifest.load(key, self._path(key)), True
 
     def entries(self) -> list[CacheEntry]:
         """Return all entries that look whole, the last used first."""

@@ -12,7 +12,7 @@ from sifwright.images.sif.sif_file import SifImage
 from sifwright.images.sif.write_sif import Composed, Contents, Partition
 from sifwright.images.squashfs import join_layers
 from sifwright.images.squashfs.structures import BadSquashfs
-from sifwright.make_image.attest import attach
+from sifwright.make_image.attest import write_statements
 from sifwright.make_image.pack_layers.merge_layers import flatten
 from sifwright.make_image.pack_layers.pack import PackOptions
 from sifwright.system import digest_cache, files
@@ -103,7 +103,7 @@ def _contents(image: SifImage, partition: Partition | Composed) -> Contents[Part
         definition=sif_file.data_of_kind(image, DataType.DEFINITION),
         metadata=sif_file.data_of_kind(image, DataType.GENERIC_JSON) or None,
         arch=arch,
-        objects=attach.carried(image),
+        objects=write_statements.carried(image),
     )
 
 

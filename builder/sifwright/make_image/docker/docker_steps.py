@@ -12,7 +12,7 @@ from sifwright.images.contents.image_tree import BadImage, ImageTree, stacked
 from sifwright.images.contents.inventory import Inventory, inventory
 from sifwright.images.oci import layer
 from sifwright.images.oci.streams import PieceStream
-from sifwright.make_image.attest.attach import Statements
+from sifwright.make_image.attest.write_statements import Statements
 from sifwright.make_image.docker import archives
 from sifwright.make_image.docker.configure_image import configure_image
 from sifwright.make_image.docker.docker_base import prepare_base
@@ -23,7 +23,7 @@ from sifwright.make_image.run_steps import build_folder, step_keys
 from sifwright.make_image.run_steps.step_engine import Artifact
 from sifwright.plan.model import Plan
 from sifwright.plan.source_digest import SourceDigest
-from sifwright.render import dockerfile, oci_config, singularity_metadata
+from sifwright.render import build_files, dockerfile, oci_config, singularity_metadata
 from sifwright.system import cache_folder, files, small_file
 from sifwright.system.tempdirs import workspace
 
@@ -125,7 +125,7 @@ class DockerSteps:
         return [source for result in results for source in result.used]
 
     def with_plan(self, lower: str) -> str:
-        build, files = self.build, self.build.context.kept
+        build, files = self.build, list(build_files.kept(self.plan))
         key = build.key(lower, archives.ENTER, [[file.path, file.data.decode()] for file in files])
         if image := build.find_result(key):
             return image

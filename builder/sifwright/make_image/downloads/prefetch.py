@@ -20,7 +20,7 @@ from sifwright.host.network import http, pip_settings, upstream
 from sifwright.make_image.cache.leases import lease
 from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.downloads import resolve_wheels
-from sifwright.make_image.downloads.fetch import CONTENT, File, NotFetched, fetch, open_store
+from sifwright.make_image.downloads.fetch_file import CONTENT, File, NotFetched, fetch, open_store
 from sifwright.make_image.downloads.resolve_wheels import (
     LockedWheels,
     ResolvedLock,

@@ -27,7 +27,7 @@ from uv import find_uv_bin
 
 from sifwright.host.network import pip_settings, sdist, wheel_tags
 from sifwright.host.network.wheel_tags import GLIBC
-from sifwright.make_image.downloads.fetch import File
+from sifwright.make_image.downloads.fetch_file import File
 from sifwright.plan.model import Plan, Step
 from sifwright.system import processes
 

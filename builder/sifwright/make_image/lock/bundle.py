@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from sifwright.errors import BuildError
 from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.oci.oci_layout import blob_name
-from sifwright.make_image.downloads.fetch import NotFetched
+from sifwright.make_image.downloads.fetch_file import NotFetched
 from sifwright.make_image.lock import git_packs, locked_files, locked_image
 from sifwright.make_image.lock_format import lock_file
 from sifwright.make_image.lock_format.lock_file import LockedSource

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sifwright.errors import BuildError
 from sifwright.host.network import upstream
 from sifwright.host.network.upstream import LookupFailedError
-from sifwright.make_image.downloads.fetch import CONTENT
+from sifwright.make_image.downloads.fetch_file import CONTENT
 from sifwright.make_image.lock.locked_files import GIT
 from sifwright.system import cache_folder
 from sifwright.system.tempdirs import workspace
@@ -100,7 +100,7 @@ def _entry(source: LockedSource, store: Store) -> CacheEntry:
         (pack,) = (repository / "objects" / "pack").glob("*.pack")
         with store.folder() as staging, cache_folder.translate_errors(store.root):
             shutil.copyfile(pack, staging / CONTENT)
-            return store.put(_key(source), staging, {"name": f"source {source.name}"})
+            return store.put(_key(source), staging, {"name": f"source {source.name}"})[0]
 
 
 def restore(lock: Lock, folder: Path) -> dict[str, str]:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from sifwright.catalog import image_name, mirrors
 from sifwright.errors import BuildError
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
-from sifwright.make_image.downloads import fetch
+from sifwright.make_image.downloads.fetch_file import open_store
 from sifwright.make_image.lock import (
     bundle,
-    collect,
+    collect_files,
     compare_locks,
     deb_repository,
     git_packs,
@@ -65,12 +65,12 @@ def locked_folder(
     request: BuildRequest, lock: Lock, bundled: Path | None, *, offline: bool
 ) -> Iterator[Path]:
     """Yield the folder with the files of a lock, and with what leads a build to them."""
-    store = fetch.open_store()
+    store = open_store()
     with store.folder() as folder:
         if bundled:
             bundle.unpack(bundled, lock, store, folder)
         else:
-            collect.collect(lock, request, store, folder, offline=offline)
+            collect_files.collect(lock, request, store, folder, offline=offline)
             git_packs.collect(lock, store, folder, offline=offline)
         repository = folder / "repository"
         repository.mkdir(exist_ok=True)

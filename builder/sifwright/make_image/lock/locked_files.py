@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sifwright.images.oci.oci_layout import blob_name
-from sifwright.make_image.downloads.fetch import CONTENT, NotFetched
+from sifwright.make_image.downloads.fetch_file import CONTENT, NotFetched
 from sifwright.system import cache_folder
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def keep(store: Store, file: LockedFile, stream: Readable) -> CacheEntry:
                 sink.write(piece)
         if digest.hexdigest() != file.sha256:
             raise NotFetched(f"its sha256 is {digest.hexdigest()}, not {file.sha256}")
-        return store.put(file.sha256, staging, {"name": file.shown})
+        return store.put(file.sha256, staging, {"name": file.shown})[0]
 
 
 def place(folder: Path, file: LockedFile, entry: CacheEntry) -> None:

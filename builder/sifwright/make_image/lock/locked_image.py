@@ -13,7 +13,7 @@ from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.oci import documents
 from sifwright.images.oci.oci_layout import blob_name, resolved
 from sifwright.images.sources.registry_image import Remote
-from sifwright.make_image.downloads.fetch import CONTENT, NotFetched
+from sifwright.make_image.downloads.fetch_file import CONTENT, NotFetched
 from sifwright.make_image.lock import locked_files
 
 if TYPE_CHECKING:

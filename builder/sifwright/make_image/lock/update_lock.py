@@ -12,7 +12,7 @@ from sifwright.catalog import image_name
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import BuildError, UsageError
 from sifwright.make_image.downloads.resolve_wheels import best_wheels
-from sifwright.make_image.lock import collect, find_wheels
+from sifwright.make_image.lock import collect_files, find_wheels
 from sifwright.make_image.lock.debian import Listing
 from sifwright.make_image.lock_format.lock_file import Wheel
 
@@ -87,7 +87,7 @@ def _wheels(lock: Lock, plan: Plan, names: Collection[str]) -> tuple[Wheel, ...]
     others = [wheel for wheel in lock.wheels if wheel.name not in pinned]
     free = [wheel.name for wheel in others if wheel.name in names]
     held = [f"{wheel.name}=={wheel.version}" for wheel in others if wheel.name not in names]
-    answer = collect.wheel_index(plan).resolve([*asked, *free, *held], deps=True)
+    answer = collect_files.wheel_index(plan).resolve([*asked, *free, *held], deps=True)
     if answer is None:
         message = f"no versions of {', '.join(sorted(names))} go with the rest of the lock"
         fix = "Update more of it (--update python), or all of it (--update)."

@@ -12,13 +12,14 @@ from typing import cast
 
 from sifwright import __version__
 from sifwright.images.sif.fingerprint import Part, record_text
-from sifwright.make_image.attest import attach, python_files
+from sifwright.make_image.attest import python_files, write_statements
 from sifwright.make_image.publish_image import recipe_folder
 from sifwright.make_image.resolve_request import first_use
 from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.resolve_request.image_folder import OUTPUT_FIX, ImageFolder
 from sifwright.make_image.run_steps.step_engine import Artifact
 from sifwright.plan.model import Plan
+from sifwright.plan.plan_file import plan_json
 from sifwright.render import recipe
 from sifwright.system import digest_cache, files
 from sifwright.system.tempdirs import name_folder_in_errors
@@ -40,7 +41,7 @@ def publish(context: BuildContext, artifact: Artifact, passed: Mapping[str, str]
     record = {**_record(context, artifact, passed), **_signed(context, artifact)}
     record["python_files"] = python
     with name_folder_in_errors(output.folder, OUTPUT_FIX):
-        for name, text in {PLAN: _plan_json(context), **artifact.files}.items():
+        for name, text in {PLAN: plan_json(context.plan), **artifact.files}.items():
             (staging / name).write_text(text, encoding="utf-8")
         # First: without the image it does no harm, an image without it would not be checked.
         pins = first_use.text(context.inputs.record, [*context.inputs.used, *artifact.used])
@@ -71,12 +72,8 @@ def _record(
         "own_seconds": dict(context.watcher.own_seconds),
         "timeline": list(context.watcher.timer.timeline),
         **first_use.documents([*context.inputs.used, *artifact.used]),
-        "plan": json.loads(_plan_json(context)),
+        "plan": json.loads(plan_json(context.plan)),
     }
-
-
-def _plan_json(context: BuildContext) -> str:
-    return context.kept[-1].data.decode()
 
 
 def _signed(context: BuildContext, artifact: Artifact) -> dict[str, object]:
@@ -128,7 +125,7 @@ def publish_sif(
 
 def _statements(staging: Path) -> list[str]:
     """Return the files of the SBOM and the provenance, as far as there are any."""
-    return [name for name in attach.FILES if (staging / name).exists()]
+    return [name for name in write_statements.FILES if (staging / name).exists()]
 
 
 def _write_record(output: ImageFolder, staging: Path, record: Mapping[str, object]) -> str:

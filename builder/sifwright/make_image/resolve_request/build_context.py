@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from sifwright.catalog.model import LayerFile
 from sifwright.host.engines import apptainer
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.host.engines.docker import Docker
@@ -47,11 +46,6 @@ class BuildContext(BuildRequest):
     @cached_property
     def definition(self) -> str:
         return with_machine(self.planned, self.plan, self.published)
-
-    @cached_property
-    def kept(self) -> tuple[LayerFile, ...]:
-        """Return the files that the image keeps; the last one is the plan."""
-        return tuple(build_files.kept(self.plan))
 
     def environment(self) -> dict[str, str]:
         """Return Apptainer's own environment; its containers see none of it."""

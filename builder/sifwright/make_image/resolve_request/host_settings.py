@@ -84,8 +84,6 @@ def prepare(
     machine, binds = folder / "machine", Binds(mounts=folder / "mnt")
     machine.mkdir()
     pip = pip_settings.bound(pip_settings.settings(), binds)
-    # The image lacks this file of the machine; render/templates/step.sh names the copy.
-    pip.pop("cert", None)
     rules = list(_bound_rules(binds))
     apt_rules = [rule for rule in rules if rule.kind == "apt"]
     # Debian's archives are this machine's mirrors of them, where the mirrors file says no more.
@@ -154,13 +152,8 @@ def _write(
         for rule in rules
         if rule.kind not in {"git", "oci"}
     ]
-    # Pip passes its indexes on command lines, which are everybody's to read.
-    plain = {
-        key: " ".join(map(logins.without, value.split()))
-        for key, value in pip.items()
-        if key in pip_settings.PIP_PLACES
-    }
-    _write_private(machine / "environment", "".join(_exports({**pip, **plain}, proxies)))
+    exports = _exports(pip_settings.of_step(pip, logins), proxies)
+    _write_private(machine / "environment", "".join(exports))
     _write_private(machine / "mirrors", "".join(table))
     _write_private(machine / "netrc", logins.text())
     _write_private(machine / "gitconfig", "".join(_git_lines(rules)))
@@ -174,7 +167,7 @@ def _exports(pip: Mapping[str, str], proxies: Mapping[str, str]) -> Iterator[str
         **own,
         "MAX_JOBS": os.environ.get("MAX_JOBS", ""),
     }
-    for name, value in (environment | pip_settings.environment(pip)).items():
+    for name, value in {**environment, **pip}.items():
         if value:
             yield f"export {name}={shlex.quote(value)}\n"
 

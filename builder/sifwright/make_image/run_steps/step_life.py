@@ -95,19 +95,15 @@ class StepResults:
                 return entry, False
 
     def _make(self, number: int, key: str, below: Sequence[CacheEntry]) -> CacheEntry:
-        since, first = time.monotonic(), len(self._watcher.used)
+        since = time.monotonic()
         with workspace(self.context.work_dir) as work_dir, self.cached.store.folder() as staging:
             with self._being_checked(below):
                 ran, packed = self._run_and_pack(number, below, work_dir, staging)
             self._refuse_changed_base(number)
-            facts = self._facts(number, ran, below)
-            facts["used"] = [asdict(source) for source in self._watcher.used[first:]]
-            facts["unpacked"] = {"entries": packed.entries, "bytes": packed.bytes}
-            facts["capabilities"] = packed.capabilities
-            facts["seconds"] = round(time.monotonic() - since, 3)
-            entry = self.cached.store.put(key, staging, facts)
+            facts = self._facts(below, ran, packed, since)
+            entry, is_ours = self.cached.store.put(key, staging, facts)
             self._checked[key] = time.monotonic()
-            if isinstance(ran.changes, WorkTree) and not staging.exists():
+            if is_ours and isinstance(ran.changes, WorkTree):
                 # Else another build was first, and its result may differ from our tree.
                 self.sandbox.adopt_tree(entry)
             return entry
@@ -127,23 +123,25 @@ class StepResults:
         self, number: int, below: Sequence[CacheEntry], work_dir: Path, staging: Path
     ) -> tuple[StepRun, PackedLayer]:
         """Run a step and pack what it changed; what an overlay may get wrong is seen then."""
-        first = len(self._watcher.used)
         self._avoid_overlay(below)
-        (work_dir / "1").mkdir()
-        ran = self.sandbox.run(below, work_dir / "1")
-        packed = self._pack(ran, below, staging)
+        ran, packed = self._try(below, work_dir / "1", staging)
         if packed.doubts and not isinstance(ran.changes, WorkTree):
             name = self.context.plan.steps[number].layer.name
             message = f"layer '{name}' runs again, without an overlay, because of {packed.doubts}"
             self._watcher.progress.note(message)
-            del self._watcher.used[first:]
             # The second run needs the room.
             remove(work_dir / "1")
             self.sandbox.unpack(below, packed.unpacked)
-            (work_dir / "2").mkdir()
-            ran = self.sandbox.run(below, work_dir / "2")
-            packed = self._pack(ran, below, staging)
+            return self._try(below, work_dir / "2", staging)
         return ran, packed
+
+    def _try(
+        self, below: Sequence[CacheEntry], work_dir: Path, staging: Path
+    ) -> tuple[StepRun, PackedLayer]:
+        work_dir.mkdir()
+        self._watcher.used.clear()
+        ran = self.sandbox.run(below, work_dir)
+        return ran, self._pack(ran, below, staging)
 
     def shell(self, below: Sequence[CacheEntry], work_dir: Path) -> list[str]:
         """Return the command that opens a shell in the state before the next step."""
@@ -223,9 +221,11 @@ class StepResults:
                 raise
             checking.result()
 
-    def _facts(self, number: int, ran: StepRun, below: Sequence[CacheEntry]) -> dict[str, object]:
+    def _facts(
+        self, below: Sequence[CacheEntry], ran: StepRun, packed: PackedLayer, since: float
+    ) -> dict[str, object]:
         plan = self.context.plan
-        step = plan.steps[number]
+        step = plan.steps[len(below)]
         return {
             "layer": step.layer.name,
             "step": step.id,
@@ -237,6 +237,10 @@ class StepResults:
             "mirrors": build_folder.mirrors(self.context.header),
             "kept": ran.kept,
             "folders": build_folder.modes(ran.tree),
+            "used": [asdict(source) for source in self._watcher.used],
+            "unpacked": {"entries": packed.entries, "bytes": packed.bytes},
+            "capabilities": packed.capabilities,
+            "seconds": round(time.monotonic() - since, 3),
             **({} if below else {"metadata": asdict(build_folder.base_metadata(ran.tree))}),
         }
 

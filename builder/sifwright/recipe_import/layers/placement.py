@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from sifwright.catalog import load
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import UsageError
 from sifwright.system import files
@@ -53,12 +53,12 @@ def _write(folder: Path, new_files: Mapping[str, LayerFile]) -> None:
 
 
 def _check(defs: Path, new: Path) -> None:
-    """Load the new definitions alone; raises what `catalog.load` says of them.
+    """Load the new definitions alone; raises what `load_catalog` says of them.
 
     They refer to nothing of the others but versions.yaml, and their names are free.
     """
     shutil.copy(defs / "versions.yaml", new)
-    load.load_catalog(new, defs.parent)
+    load_catalog(new, defs.parent)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from sifwright.images.contents.layer_stack import LayerStack, stacked
 from sifwright.images.contents.packages import Package
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import DataType
-from sifwright.make_image.attest import attach
+from sifwright.make_image.attest import write_statements
 from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
 from sifwright.make_image.publish_image import recipe_folder
@@ -94,7 +94,7 @@ def _definition(output: ImageFolder, plan: PlanFacts) -> str:
 def _statements(path: Path) -> dict[str, int]:
     """Return the bytes of the SBOM and the provenance in the SIF, by name."""
     objects = sif_file.read(path).descriptors
-    return {item.name: item.size for item in objects if item.name in attach.FILES}
+    return {item.name: item.size for item in objects if item.name in write_statements.FILES}
 
 
 def timeline(record: Mapping[str, Any]) -> tuple[Event, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sifwright.catalog import (
-    parse,
+    parse_catalog,
     references,
     schema,
     script_rules,
@@ -64,10 +64,12 @@ class _CatalogReader:
 
     def catalog(self) -> Catalog:
         return Catalog(
-            sites=self.yaml_folder("sites", "site", parse.site),
-            images=self.yaml_folder("images", "image", parse.image),
+            sites=self.yaml_folder("sites", "site", parse_catalog.site),
+            images=self.yaml_folder("images", "image", parse_catalog.image),
             layers=self.layers(),
-            versions=parse.versions(self.document(self.defs / "versions.yaml", "versions") or {}),
+            versions=parse_catalog.versions(
+                self.document(self.defs / "versions.yaml", "versions") or {}
+            ),
             included=tuple(self.included),
         )
 
@@ -150,11 +152,11 @@ class _CatalogReader:
         install = self.script(folder / "install.sh")
         test = self.test(folder, (data or {}).get("test", ""))
         files = tuple(self.files(folder, data or {}))
-        sources = parse.sources(self.pins(folder / "pins.yaml"))
+        sources = parse_catalog.sources(self.pins(folder / "pins.yaml"))
         if data is None or len(self.problems) > before:
             return None
         scripts = install, test
-        return parse.layer(folder.name, data, scripts=scripts, files=files, sources=sources)
+        return parse_catalog.layer(folder.name, data, scripts=scripts, files=files, sources=sources)
 
     def test(self, folder: Path, shared: str) -> str:
         """Return the layer's test.sh, or that of the layer whose test it shares."""

@@ -54,7 +54,7 @@ def _downloaded(store: Store, file: File, settings: Mapping[str, str], stop: Eve
         sha256 = _download(_with_login(file.locate(), settings), staging / CONTENT, settings, stop)
         if sha256 != file.sha256:
             raise NotFetched(f"its sha256 is {sha256}, not {file.sha256}")
-        return store.put(file.sha256, staging, {"name": file.name})
+        return store.put(file.sha256, staging, {"name": file.name})[0]
 
 
 def _download(address: str, path: Path, settings: Mapping[str, str], stop: Event) -> str:

@@ -12,7 +12,7 @@ from sifwright.errors import BuildError, Problem
 from sifwright.host.network import pip_settings
 from sifwright.make_image.cache.leases import lease
 from sifwright.make_image.downloads import prefetch
-from sifwright.make_image.downloads.fetch import File, NotFetched, fetch
+from sifwright.make_image.downloads.fetch_file import File, NotFetched, fetch
 from sifwright.make_image.lock import debian, find_wheels, locked_files, locked_image
 from sifwright.make_image.lock.find_wheels import WheelIndex
 
