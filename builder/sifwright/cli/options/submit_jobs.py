@@ -15,7 +15,7 @@ from sifwright.launch.submit.job_claim import alone
 from sifwright.launch.submit.jobs_place import JobsPlace
 from sifwright.launch.submit.shared_folders import SharedFolder
 from sifwright.launch.submit.submission import Submission, prepare
-from sifwright.launch.submit.submit import missing, submit
+from sifwright.launch.submit.submit import Missing, missing, submit
 from sifwright.launch.submit.wait import wait
 from sifwright.make_image.resolve_request.secrets import read_secrets
 
@@ -41,11 +41,7 @@ def submit_tasks(
             note("up to date: no job is needed")
             return
         submission = replace(submission, folders=tuple(_folders(arguments, sites[0], home)))
-        for job in lacking.earlier:
-            note(f"queued already: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
-        for job in lacking.lost:
-            note(f"{job.shown_state}: {', '.join(job.steps)}: {job.folder}")
-        for line in _cut(submission, lacking.jobs):
+        for line in _remarks(submission, lacking):
             note(line)
         if printed(arguments):
             _print(submission, lacking.jobs, note)
@@ -59,10 +55,14 @@ def submit_tasks(
         note(f"look at them: sifwright status {shlex.join(home.words)}")
 
 
-def _cut(submission: Submission, jobs: Sequence[BuildJob]) -> Iterator[str]:
-    """Yield a line for each job whose hours are more than the queue gives."""
+def _remarks(submission: Submission, lacking: Missing) -> Iterator[str]:
+    """Yield a line for each earlier job, and for new ones with more hours than a queue gives."""
+    for old in lacking.earlier:
+        yield f"queued already: job {old.id}: {', '.join(old.steps)} ({', '.join(old.images)})"
+    for old in lacking.lost:
+        yield f"{old.shown_state}: {', '.join(old.steps)}: {old.folder}"
     limit = job_script.longest(submission)
-    for job in jobs:
+    for job in lacking.jobs:
         if (hours := job.resources.hours) > limit:
             most = f"asks for {limit:g} of {hours:g} hours, the queue's most"
             yield f"{job.name} {most}; if it ends early, submit again"
