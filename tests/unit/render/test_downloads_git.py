@@ -82,12 +82,12 @@ def test_submodules_are_redirected_too(step: Step, tmp_path: Path) -> None:
     git(outer, "config", "--file", ".gitmodules", "submodule.inner.url", upstream)
     commit = repository(outer, "with a submodule\n", "v2.0")
     source = f"git {UPSTREAM} v2.0 {commit}"
-    done = step.fetch(f"{source} true", rules=_rules(tmp_path / "git"))
+    done = step.fetch(f"{source} submodules=true", rules=_rules(tmp_path / "git"))
     assert done.returncode == 0, done.stderr
     assert step.text("inside/file") == "inner\n"
     (tmp_path / "git" / "inner.git").rename(tmp_path / "gone")
     run(["rm", "-rf", step.folder / "work" / "there"])
-    message = refused(step, step.fetch(f"{source} true", rules=_rules(tmp_path / "git")))
+    message = refused(step, step.fetch(f"{source} submodules=true", rules=_rules(tmp_path / "git")))
     assert "the submodules of source 'the-toy' cannot be fetched" in message
 
 
