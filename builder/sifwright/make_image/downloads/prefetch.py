@@ -1,4 +1,7 @@
-"""Fetch what the steps of a plan download while earlier ones run."""
+"""Fetch what the steps of a plan download while earlier ones run.
+
+lock/collect_files.py fetches all files of a lock before the steps.
+"""
 
 from __future__ import annotations
 

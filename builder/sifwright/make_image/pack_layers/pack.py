@@ -1,4 +1,4 @@
-"""Pack what a step changed into a squashfs, with a listing of it."""
+"""Pack what a step changed into a squashfs, with a listing of it, by in_namespace.py."""
 
 import json
 import os

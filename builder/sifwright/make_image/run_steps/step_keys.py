@@ -1,4 +1,7 @@
-"""The results of steps in the cache: their keys, and those of a plan that are there."""
+"""The results of steps in the cache: their keys, and those of a plan that are there.
+
+step_life.py makes a result that is not there.
+"""
 
 import hashlib
 import json

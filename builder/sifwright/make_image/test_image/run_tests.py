@@ -1,4 +1,7 @@
-"""Tests of the layers in the finished image, before it is published or at any later time."""
+"""Tests of the layers in the finished image, before it is published or at any later time.
+
+Engines run them: run_steps/sif_tests.py with Apptainer, docker/docker_steps.py with Docker.
+"""
 
 import hashlib
 from typing import Any
