@@ -26,6 +26,7 @@ class InstalledVersion:
 
     folder: Path
     snapshot: Path
+    names: Path
     entry: Mapping[str, Any]
 
     def text(self, key: str) -> str:
@@ -103,8 +104,8 @@ class NativeFolder:
         for plan_id, entry in self.read()["versions"].items():
             folder = self.versions / str(entry["folder"])
             if folder.is_dir() and folder.resolve() == target:
-                snapshot = self.snapshot(plan_id)
-                return InstalledVersion(folder=folder, snapshot=snapshot, entry=entry)
+                snapshot, names = self.snapshot(plan_id), self.names(plan_id)
+                return InstalledVersion(folder=folder, snapshot=snapshot, names=names, entry=entry)
         return None
 
     def read(self) -> dict[str, Any]:
