@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,18 +13,33 @@ import pytest
 from tests.system.native.project import make_project
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.system.native.project import Project
     from tests.unit.conftest import Cli
 
 
-@pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory, run_cli: Cli) -> Project:
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a project whose image is installed; a prefix has at most 80 characters."""
     project = make_project(tmp_path_factory.mktemp("d"))
-    done = run_cli(*project.words())
-    assert done.code == 0, done.err
+    assert project.install().returncode == 0
+    return project
+
+
+@pytest.fixture
+def recorded(installed: Project) -> Iterator[Project]:
+    """Return the project, and restore its record afterwards."""
+    record = installed.prefix / "sifwright.json"
+    before = record.read_bytes()
+    yield installed
+    record.write_bytes(before)
+
+
+@pytest.fixture
+def project(tmp_path_factory: pytest.TempPathFactory, run_cli: Cli) -> Project:
+    project = make_project(tmp_path_factory.mktemp("d"))
+    assert run_cli(*project.words()).code == 0
     return project
 
 
@@ -51,16 +67,16 @@ def entry(**values: object) -> dict[str, Any]:
     ],
 )
 def test_a_record_that_leads_out_of_the_prefix(
-    project: Project, run_cli: Cli, record: dict[str, Any]
+    recorded: Project, run_cli: Cli, record: dict[str, Any]
 ) -> None:
-    mine = project.prefix.with_name("mine")
-    mine.mkdir()
-    (project.prefix / "versions/others").touch()
-    change_record(project, **json.loads(json.dumps(record).replace("{mine}", str(mine))))
-    before = sorted(project.prefix.parent.rglob("*"))
-    done = run_cli("uninstall", project.prefix)
-    assert (done.code, sorted(project.prefix.parent.rglob("*"))) == (2, before), done.err
-    assert f"{project.prefix}/sifwright.json: is damaged: " in done.err
+    mine = recorded.prefix.with_name("mine")
+    mine.mkdir(exist_ok=True)
+    (recorded.prefix / "versions/others").touch()
+    change_record(recorded, **json.loads(json.dumps(record).replace("{mine}", str(mine))))
+    before = sorted(recorded.prefix.parent.rglob("*"))
+    done = run_cli("uninstall", recorded.prefix)
+    assert (done.code, sorted(recorded.prefix.parent.rglob("*"))) == (2, before), done.err
+    assert f"{recorded.prefix}/sifwright.json: is damaged: " in done.err
 
 
 @pytest.mark.parametrize(
@@ -76,20 +92,35 @@ def test_a_record_that_leads_out_of_the_prefix(
         "cut off",
     ],
 )
-def test_a_record_that_was_edited(project: Project, run_cli: Cli, text: str) -> None:
+def test_a_record_that_was_edited(recorded: Project, run_cli: Cli, text: str) -> None:
     """Refuse it in one line, and tell what to do."""
-    (project.prefix / "sifwright.json").write_text(text.replace("PREFIX", str(project.prefix)))
-    report = ("--project", project.folder, "report")
+    (recorded.prefix / "sifwright.json").write_text(text.replace("PREFIX", str(recorded.prefix)))
+    report = ("--project", recorded.folder, "report")
     for words in (
-        project.words(),
-        ("uninstall", project.prefix),
-        (*report, "--prefix", project.prefix),
-        (*report, "--all", "--prefix", project.prefix),
+        recorded.words(),
+        ("uninstall", recorded.prefix),
+        (*report, "--prefix", recorded.prefix),
+        (*report, "--all", "--prefix", recorded.prefix),
     ):
         done = run_cli(*words)
         message, fix = done.err.splitlines()
-        assert (done.code, f"{project.prefix}/sifwright.json: " in message) == (2, True)
+        assert (done.code, f"{recorded.prefix}/sifwright.json: " in message) == (2, True)
         assert fix.startswith("    Restore this file, or install into a new folder")
+
+
+def test_others_can_use_it_whatever_the_umask(
+    tmp_path_factory: pytest.TempPathFactory, run_cli: Cli
+) -> None:
+    project = make_project(tmp_path_factory.mktemp("d"))
+    prefix = project.folder / "made/prefix"
+    before = os.umask(0o077)
+    try:
+        assert run_cli(*project.words("--prefix", str(prefix))).code == 0
+    finally:
+        assert os.umask(before) == 0o077
+    made = (prefix.parent, *prefix.parent.rglob("*"))
+    closed = [path for path in made if not path.stat().st_mode & (0o1 if path.is_dir() else 0o4)]
+    assert closed == []
 
 
 def cut(path: Path) -> None:

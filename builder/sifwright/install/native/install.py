@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -74,7 +75,7 @@ def install(request: NativeRequest, progress: Progress) -> None:
     folder, plan = request.folder, request.plan
     _check_host(request)
     missing = [str(path) for path in (folder.root, *folder.root.parents) if not path.exists()]
-    with claimed(folder), Timer(progress) as timer:
+    with _umask(0o022), claimed(folder), Timer(progress) as timer:
         if not folder.record.exists():
             start = {"versions": {}, "files": [], "folders": missing, "unfinished": []}
             write_record(folder, {"prefix": str(folder.root), **start})
@@ -189,6 +190,16 @@ def _remove_unfinished(folder: NativeFolder) -> None:
 def write_record(folder: NativeFolder, record: dict[str, object]) -> None:
     """Put the record in place of the one before."""
     files.write(folder.record, json.dumps(record, indent=2).encode() + b"\n", mode=0o644)
+
+
+@contextmanager
+def _umask(mask: int) -> Iterator[None]:
+    """Make files and folders with this umask: others must be able to use the installation."""
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextmanager
