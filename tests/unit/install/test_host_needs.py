@@ -133,3 +133,19 @@ def test_steps_compile_where_the_user_wants(
     folders = (project.prefix / "current/last/folders").read_text()
     assert folders.count(f"{tmp_path}/disk/sifwright-") == 2
     assert list((tmp_path / "disk").iterdir()) == []
+
+
+def test_flags_of_the_shell_do_not_reach_steps(
+    project: Project, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keep what modules of the shell have set, and what the site's file sets."""
+    project.image("first", "last")
+    change_site(project, native=native(LDFLAGS="-Lsite"))
+    for name in ("CFLAGS", "LDFLAGS", "USE_CUDA", "MAKEFLAGS", "GIT_DIR", "CPATH", "MAX_JOBS"):
+        monkeypatch.setenv(name, "mine")
+    project.add("last", last='env >"$INSTALL_PREFIX/last/variables"')
+    assert run_cli(*project.words()).code == 0
+    lines = (project.prefix / "current/last/variables").read_text().splitlines()
+    variables = dict(line.partition("=")[::2] for line in lines)
+    assert variables["LDFLAGS"] == "-Lsite"
+    assert {name for name, value in variables.items() if value == "mine"} == {"CPATH", "MAX_JOBS"}

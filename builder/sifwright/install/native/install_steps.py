@@ -20,10 +20,15 @@ from sifwright.render import build_files
 from sifwright.system import processes
 from sifwright.system.tempdirs import remove
 
-# Variables of the user that would lead Python, pip, conda or caches elsewhere.
+# The beginnings of names of the user's variables that would lead Python, pip, conda, git or caches
+# elsewhere, or change what is compiled, and that no record has. Modules that users loaded before
+# set others, such as CPATH, which compilers of these modules need: so this is no list of the rest.
 _OTHERS = (
     *("PYTHON", "PIP_", "UV_", "VIRTUAL_ENV", "CONDA", "WITH_CONDA"),
     *("BASH_ENV", "OPT_", "XDG_"),
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX", "GIT_OBJECT", "GIT_COMMON"),
+    *("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "NVCC_", "MAKEFLAGS", "MFLAGS"),
+    *("CMAKE_ARGS", "CMAKE_BUILD_TYPE", "USE_", "BUILD_", "TORCH_", "PYTORCH_", "HOROVOD_"),
 )
 _NO_PACKAGES = """#!/bin/bash
 # Refuse packages of the system: an ordinary user cannot install them.
