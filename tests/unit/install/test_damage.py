@@ -112,14 +112,14 @@ def test_others_can_use_it_whatever_the_umask(
     tmp_path_factory: pytest.TempPathFactory, run_cli: Cli
 ) -> None:
     project = make_project(tmp_path_factory.mktemp("d"))
-    prefix = project.folder / "made/prefix"
+    prefix = project.folder / "above/prefix"
     before = os.umask(0o077)
     try:
         assert run_cli(*project.words("--prefix", str(prefix))).code == 0
     finally:
         assert os.umask(before) == 0o077
-    made = (prefix.parent, *prefix.parent.rglob("*"))
-    closed = [path for path in made if not path.stat().st_mode & (0o1 if path.is_dir() else 0o4)]
+    paths = (prefix.parent, *prefix.parent.rglob("*"))
+    closed = [path for path in paths if not path.stat().st_mode & (0o1 if path.is_dir() else 0o4)]
     assert closed == []
 
 

@@ -20,9 +20,8 @@ from sifwright.render import build_files
 from sifwright.system import processes
 from sifwright.system.tempdirs import remove
 
-# The beginnings of names of the user's variables that would lead Python, pip, conda, git or caches
-# elsewhere, or change what is compiled, and that no record has. Modules that users loaded before
-# set others, such as CPATH, which compilers of these modules need: so this is no list of the rest.
+# Variables of the user that would lead Python, pip, conda, git or caches elsewhere, or change what is
+# compiled. Modules of the user's shell set others, such as CPATH: these stay.
 _OTHERS = (
     *("PYTHON", "PIP_", "UV_", "VIRTUAL_ENV", "CONDA", "WITH_CONDA"),
     *("BASH_ENV", "OPT_", "XDG_"),
