@@ -20,8 +20,8 @@ from sifwright.render import build_files
 from sifwright.system import processes
 from sifwright.system.tempdirs import remove
 
-# Variables of the user that would lead Python, pip, conda, git or caches elsewhere, or change what is
-# compiled. Modules of the user's shell set others, such as CPATH: these stay.
+# Variables of the user that would lead Python, pip, conda, git or caches elsewhere, or change what
+# is compiled. Modules of the user's shell set others, such as CPATH: these stay.
 _OTHERS = (
     *("PYTHON", "PIP_", "UV_", "VIRTUAL_ENV", "CONDA", "WITH_CONDA"),
     *("BASH_ENV", "OPT_", "XDG_"),
