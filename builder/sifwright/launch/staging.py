@@ -15,6 +15,9 @@ from sifwright.system import files, processes
 from sifwright.system.tempdirs import workspace
 
 ARCHIVE = "sifwright-stage.tar"
+_FINGERPRINT = ".sha256"
+# Both files that `pack_environment` writes.
+PACKED = {ARCHIVE, f"{ARCHIVE}{_FINGERPRINT}"}
 # The list of files in the archive; one with a line break in its name is left out.
 _LIST = ".sifwright-stage"
 _SPECIAL = re.compile(r"([.*\[\]^$\\;])")
@@ -85,7 +88,7 @@ def _files_with(root: Path) -> Iterator[str]:
 
 
 def _write_fingerprint(path: Path, *lines: str) -> Path:
-    target = path.with_name(f"{path.name}.sha256")
+    target = path.with_name(f"{path.name}{_FINGERPRINT}")
     text = "".join(f"{line}\n" for line in (f"{files.sha256(path)}  {path.name}", *lines))
     files.write(target, os.fsencode(text), mode=0o644)
     return target

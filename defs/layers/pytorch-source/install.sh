@@ -64,6 +64,8 @@ use_cuda() {
   local nccl=""
   if [[ $OPT_SYSTEM_NCCL == true ]]; then
     nccl=$(find_header "$INSTALL_PREFIX/nccl/include/nccl.h" "${NCCL_HOME:-/opt/nccl}/include/nccl.h" "$CUDA_HOME/include/nccl.h" /usr/include/nccl.h)
+    [[ -n $nccl || -z $IMAGE_ROOT ]] || die "no nccl.h on this host: name NCCL's folder as NCCL_HOME in" \
+      "native.environment of the site's file, or set pytorch-source.system-nccl=false, which builds PyTorch's own"
     [[ -n $nccl ]] || die "no nccl.h in the image: add layer nccl, or set pytorch-source.system-nccl=false"
     export USE_SYSTEM_NCCL=1 NCCL_ROOT=$nccl NCCL_INCLUDE_DIR=$nccl/include
     if [[ $nccl != /usr ]]; then export NCCL_LIB_DIR=$nccl/lib; fi
@@ -95,7 +97,7 @@ use_rocm() {
   export USE_CUDA=0 USE_ROCM=1 PYTORCH_ROCM_ARCH ROCM_PATH=${ROCM_PATH:-/opt/rocm}
   local rccl
   rccl=$(find_header /opt/rccl/include/rccl/rccl.h "$ROCM_PATH/include/rccl/rccl.h" "$ROCM_PATH/rccl/include/rccl/rccl.h")
-  [[ -n $rccl ]] || die "no rccl.h in the image"
+  [[ -n $rccl ]] || die "no rccl.h below /opt/rccl and $ROCM_PATH"
   rccl=${rccl%/include}
   export RCCL_DIR=$rccl RCCL_PATH=$rccl
   pretended=()

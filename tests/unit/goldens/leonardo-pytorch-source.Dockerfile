@@ -58,7 +58,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "nccl"]
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step caefe3523482
+# step fd63fe2c3033
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -77,7 +77,7 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 1b7c180cc40e
+# step 8b6e72c85134
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -87,7 +87,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 4bc42cbf54e8
+# step 834b0d19e128
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -96,7 +96,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 7e286aa64760
+# step 9ec1f4dd6424
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -114,7 +114,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 6b98c2817158
+# step d7b7f0159241
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -127,7 +127,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="6b98c2817158eaa5ad7e5bdcc7142890cdf75de8d3f3b78828e1b2250e441ea3"
+      org.sifwright.plan="d7b7f0159241ebc116c98d46a90c77e369e63fe155b0c2919dc996bec28e24ee"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import run
 from tests.stacks import write
 from tests.system.native.project import Project, make_project
+from tests.unit.conftest import CHECKOUT, program
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.unit.conftest import Cli, Result
 
 
@@ -133,3 +134,36 @@ def test_steps_compile_where_the_user_wants(
     folders = (project.prefix / "current/last/folders").read_text()
     assert folders.count(f"{tmp_path}/disk/sifwright-") == 2
     assert list((tmp_path / "disk").iterdir()) == []
+
+
+def test_flags_of_the_shell_do_not_reach_steps(
+    project: Project, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keep what modules of the shell have set, and what the site's file sets."""
+    project.image("first", "last")
+    change_site(project, native=native(LDFLAGS="-Lsite"))
+    for name in ("CFLAGS", "LDFLAGS", "USE_CUDA", "MAKEFLAGS", "GIT_DIR", "CPATH", "MAX_JOBS"):
+        monkeypatch.setenv(name, "mine")
+    project.add("last", last='env >"$INSTALL_PREFIX/last/variables"')
+    assert run_cli(*project.words()).code == 0
+    lines = (project.prefix / "current/last/variables").read_text().splitlines()
+    variables = dict(line.partition("=")[::2] for line in lines)
+    assert variables["LDFLAGS"] == "-Lsite"
+    assert {name for name, value in variables.items() if value == "mine"} == {"CPATH", "MAX_JOBS"}
+
+
+@pytest.mark.skipif(Path("/usr/include/nccl.h").exists(), reason="this machine has NCCL")
+def test_a_host_without_nccl(tmp_path: Path) -> None:
+    """Tell the site's key and the option, as a host can have no layer nccl."""
+    stubs = {"fetch-source": "mkdir source", "python": "", "mpicxx": "", "build-jobs": "echo 1"}
+    for name, text in (stubs | {"cuda-archs": ""}).items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    options = {"ARCH": "sm_80", "VENDOR": "nvidia", "VERSION": "2.10.0", "SYSTEM_NCCL": "true"}
+    env = {f"OPT_{name}": value for name, value in options.items()}
+    env |= {"INSTALL_PREFIX": str(tmp_path), "IMAGE_ROOT": str(tmp_path), "CUDA_HOME": "/nowhere"}
+    env["PATH"] = f"{tmp_path}:/usr/bin:/bin"
+    script = CHECKOUT / "defs/layers/pytorch-source/install.sh"
+    done = run([program("bash"), script], cwd=tmp_path, env=env)
+    assert (done.returncode, "no nccl.h on this host: name" in done.stderr) == (1, True)
+    assert "set pytorch-source.system-nccl=false" in done.stderr

@@ -116,6 +116,15 @@ def test_bytecode_goes_with_its_source(project: Project, run_cli: Cli) -> None:
     assert left == {"foreign"}
 
 
+def test_the_archive_of_jobs_goes_as_well(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    before = listing(tmp_path)
+    install(project, run_cli)
+    done = run_cli("stage", project.prefix / "current")
+    assert done.code == 0, done.err
+    done = run_cli("uninstall", project.prefix)
+    assert (done.code, listing(tmp_path)) == (0, before), done.out
+
+
 def test_modules_of_earlier_names(project: Project, run_cli: Cli, tmp_path: Path) -> None:
     before = listing(tmp_path)
     install(project, run_cli)

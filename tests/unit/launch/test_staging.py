@@ -38,8 +38,8 @@ def _job(run_cli: Cli, environment: Path) -> str:
     return done.out
 
 
-def _run(text: str, stage: Path) -> subprocess.CompletedProcess[str]:
-    env = {"PATH": "/usr/bin:/bin", "SIFWRIGHT_STAGE_DIR": str(stage)}
+def _run(text: str, stage: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": "/usr/bin:/bin", "SIFWRIGHT_STAGE_DIR": str(stage), **more}
     command = [program("bash"), "/dev/stdin"]
     return subprocess.run(
         command, input=text, env=env, check=False, text=True, capture_output=True, timeout=240
@@ -59,8 +59,10 @@ def test_it_starts_from_the_copy_and_leaves_nothing(
     link = tmp_path / "current"
     link.symlink_to(environment.name)
     assert run_cli("stage", link).code == 0
-    done = _run(_job(run_cli, link), stage)
+    (tmp_path / "temporary").mkdir()
+    done = _run(_job(run_cli, link), stage, TMPDIR=str(tmp_path / "temporary"))
     assert (done.returncode, done.stderr) == (0, "")
+    assert list((tmp_path / "temporary").iterdir()) == []
     prefix, first = done.stdout.split()
     assert prefix.startswith(f"{stage}/sw-")
     assert (first, len(prefix)) == (f"#!{prefix}/bin/python", len(str(environment)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -42,15 +43,21 @@ class NativeRequest:
 
     @property
     def is_current(self) -> bool:
-        """Return whether the plan is completely installed, and current."""
-        link = self.folder.current
+        """Return whether the plan is completely installed, undamaged, and current."""
+        folder, link = self.folder, self.folder.current
         return (
-            self.folder.installed(self.plan.id)
+            folder.installed(self.plan.id)
+            and not self.changed_files(folder.names(self.plan.id))
             and link.is_symlink()
             and link.resolve() == self.version.resolve()
             and all(self._is_written(*item) for item in self.modulefiles.items())
-            and (self.folder.easyconfigs / self.easyconfig[0]).exists()
+            and (folder.easyconfigs / self.easyconfig[0]).exists()
         )
+
+    def changed_files(self, names: Path | None = None) -> list[str]:
+        """Return the files of steps that are damaged, and of `names` those that are gone."""
+        snapshot = self.folder.snapshot(self.plan.id)
+        return tree_snapshot.changed(self.version, snapshot, names)
 
     def _is_written(self, path: str, text: str) -> bool:
         """Return whether the modulefile is there, with the site's facts as they are now."""
@@ -68,16 +75,29 @@ def install(request: NativeRequest, progress: Progress) -> None:
     folder, plan = request.folder, request.plan
     _check_host(request)
     missing = [str(path) for path in (folder.root, *folder.root.parents) if not path.exists()]
-    with claimed(folder), Timer(progress) as timer:
+    with _umask(0o022), claimed(folder), Timer(progress) as timer:
         if not folder.record.exists():
             start = {"versions": {}, "files": [], "folders": missing, "unfinished": []}
             write_record(folder, {"prefix": str(folder.root), **start})
+        _forget_damaged(request, progress)
         steps = _steps(request, timer)
         if folder.installed(plan.id):
             _complete(request, steps)  # the site's modules and variables may be others now
         else:
             _install_version(request, steps)
         _publish(request)
+
+
+def _forget_damaged(request: NativeRequest, progress: Progress) -> None:
+    """Take a damaged version out of the record, so that it is installed again."""
+    folder, plan = request.folder, request.plan
+    if folder.installed(plan.id) and (damaged := request.changed_files()):
+        record = folder.read()
+        del record["versions"][plan.id]
+        unfinished = {*record.get("unfinished", ()), request.version.name}
+        write_record(folder, {**record, "unfinished": sorted(unfinished)})
+        more = f"files that are gone or have changed: {len(damaged)}, as {damaged[0]}"
+        progress.note(f"{request.version}: {more}: it is installed again")
 
 
 def _check_host(request: NativeRequest) -> None:
@@ -170,6 +190,16 @@ def _remove_unfinished(folder: NativeFolder) -> None:
 def write_record(folder: NativeFolder, record: dict[str, object]) -> None:
     """Put the record in place of the one before."""
     files.write(folder.record, json.dumps(record, indent=2).encode() + b"\n", mode=0o644)
+
+
+@contextmanager
+def _umask(mask: int) -> Iterator[None]:
+    """Make files and folders with this umask: others must be able to use the installation."""
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextmanager

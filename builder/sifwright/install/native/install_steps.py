@@ -20,10 +20,14 @@ from sifwright.render import build_files
 from sifwright.system import processes
 from sifwright.system.tempdirs import remove
 
-# Variables of the user that would lead Python, pip, conda or caches elsewhere.
+# Variables of the user that would lead Python, pip, conda, git or caches elsewhere, or change what
+# is compiled. Modules of the user's shell set others, such as CPATH: these stay.
 _OTHERS = (
     *("PYTHON", "PIP_", "UV_", "VIRTUAL_ENV", "CONDA", "WITH_CONDA"),
     *("BASH_ENV", "OPT_", "XDG_"),
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX", "GIT_OBJECT", "GIT_COMMON"),
+    *("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "NVCC_", "MAKEFLAGS", "MFLAGS"),
+    *("CMAKE_ARGS", "CMAKE_BUILD_TYPE", "USE_", "BUILD_", "TORCH_", "PYTORCH_", "HOROVOD_"),
 )
 _NO_PACKAGES = """#!/bin/bash
 # Refuse packages of the system: an ordinary user cannot install them.

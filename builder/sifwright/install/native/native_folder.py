@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sifwright.errors import UsageError
+from sifwright.install.native.check_record import damaged_part
 from sifwright.system import small_file
 
 _RECORD, _VERSIONS, _CURRENT = "sifwright.json", "versions", "current"
@@ -25,6 +26,7 @@ class InstalledVersion:
 
     folder: Path
     snapshot: Path
+    names: Path
     entry: Mapping[str, Any]
 
     def text(self, key: str) -> str:
@@ -102,21 +104,24 @@ class NativeFolder:
         for plan_id, entry in self.read()["versions"].items():
             folder = self.versions / str(entry["folder"])
             if folder.is_dir() and folder.resolve() == target:
-                snapshot = self.snapshot(plan_id)
-                return InstalledVersion(folder=folder, snapshot=snapshot, entry=entry)
+                snapshot, names = self.snapshot(plan_id), self.names(plan_id)
+                return InstalledVersion(folder=folder, snapshot=snapshot, names=names, entry=entry)
         return None
 
     def read(self) -> dict[str, Any]:
-        """Return the record; raises `UsageError` if the folder is not one of ours."""
+        """Return the record; raises `UsageError` if it is damaged, or the folder is not ours."""
+        fix = "Restore this file, or install into a new folder and remove this one by hand."
         try:
-            record = small_file.read_json(self.record)
-        except FileNotFoundError:
-            record = None
+            record: dict[str, Any] = small_file.read_json(self.record)
+        except FileNotFoundError as error:
+            message, fix = "is no folder of 'sifwright install'", f"It has no {_RECORD}."
+            raise UsageError.of(message, where=str(self.root), fix=fix) from error
         except (OSError, ValueError) as error:
-            raise UsageError.of(f"cannot be read: {error}", where=str(self.record)) from error
-        if not isinstance(record, dict) or not isinstance(record.get("versions"), dict):
-            message = "is no folder of 'sifwright install'"
-            raise UsageError.of(message, where=str(self.root), fix=f"It has no valid {_RECORD}.")
+            message = f"cannot be read: {error}"
+            raise UsageError.of(message, where=str(self.record), fix=fix) from error
+        if part := damaged_part(record):
+            message = f"is damaged: '{part}' has a value that 'sifwright install' does not write"
+            raise UsageError.of(message, where=str(self.record), fix=fix)
         return record
 
     def installed(self, plan_id: str) -> bool:

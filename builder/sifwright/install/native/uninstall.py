@@ -14,6 +14,7 @@ from sifwright.errors import UsageError
 from sifwright.install.native import tree_snapshot
 from sifwright.install.native.install import claimed, write_record
 from sifwright.install.native.native_folder import NativeFolder
+from sifwright.launch import staging
 from sifwright.system.tempdirs import remove
 
 # A folder that still has something in it (rmdir(2)).
@@ -60,10 +61,14 @@ def _own_names(folder: NativeFolder, record: Mapping[str, Any]) -> set[str]:
 
 
 def _version_names(root: Path, version: Path, listing: set[str] | None) -> Iterator[str]:
-    """Yield the installed files of a version, and their bytecode, which Python writes later."""
+    """Yield the installed files of a version.
+
+    Python writes their bytecode later, and `stage` its archive.
+    """
     for name in _all_names(root, version):
         inside = str((root / name).relative_to(version))
-        if listing is None or inside in listing or _source(inside) in listing:
+        is_packed = Path(name).name in staging.PACKED
+        if is_packed or listing is None or inside in listing or _source(inside) in listing:
             yield name
 
 

@@ -1,0 +1,56 @@
+"""Check the record of an installation: a damaged one must not lead out of the prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
+
+Checks = Mapping[str, Callable[[str], bool]]
+
+
+def damaged_part(record: object) -> str:
+    """Return the first key whose value `install` does not write; nothing if all are right."""
+    return next(_damaged_parts(record), "")
+
+
+def _damaged_parts(record: object) -> Iterator[str]:
+    prefix = record.get("prefix") if isinstance(record, dict) else None
+    if not isinstance(record, dict) or not isinstance(prefix, str):
+        yield "prefix"
+        return
+    above = {str(path) for path in (PurePath(prefix), *PurePath(prefix).parents)}
+    lists = {"files": _is_below, "folders": above.__contains__, "unfinished": _is_name}
+    yield from _damaged_lists(record, lists)
+    versions = record.get("versions")
+    if not isinstance(versions, dict):
+        yield "versions"
+        return
+    lists = {"modulefiles": _is_below, "settings": bool}
+    for plan_id, entry in versions.items():
+        if isinstance(entry, dict) and _is_name(plan_id) and _is_name(entry.get("folder")):
+            yield from _damaged_lists({"modulefiles": None, **entry}, lists)
+        else:
+            yield "versions"
+
+
+def _damaged_lists(values: Mapping[str, object], checks: Checks) -> Iterator[str]:
+    for key, is_right in checks.items():
+        entries = values.get(key, [])
+        if not isinstance(entries, list) or not all(map(_text(is_right), entries)):
+            yield key
+
+
+def _text(is_right: Callable[[str], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and is_right(value)
+
+
+def _is_name(value: object) -> bool:
+    """Return whether it is the name of something in a folder."""
+    return isinstance(value, str) and _is_below(value) and "/" not in value
+
+
+def _is_below(value: str) -> bool:
+    """Return whether it is a path that cannot lead out of its folder."""
+    path = PurePath(value)
+    is_inside = bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+    return is_inside and value.isprintable()
