@@ -33,7 +33,7 @@ PACKAGES = (
 # without it torch.distributed.rpc, and torch with it, cannot be imported.
 _LEFT_OUT = (
     *("USE_MKLDNN", "USE_FBGEMM", "USE_KINETO", "USE_ITT", "USE_NNPACK", "USE_XNNPACK"),
-    *("USE_PYTORCH_QNNPACK", "USE_GLOO", "BUILD_LAZY_TS_BACKEND"),
+    *("USE_PYTORCH_QNNPACK", "USE_GLOO"),
 )
 VARIABLES = {
     "USE_SYSTEM_LIBS": "1",

@@ -87,6 +87,9 @@ def sif(source: Source, engine: str, tmp_path_factory: pytest.TempPathFactory) -
     return BUILD / "local" / NAME / "image.sif"
 
 
+@pytest.mark.builds(
+    "pytorch-source", "torchvision-source", by="make test-slow", depth="ran on CPUs"
+)
 def test_torch_and_torchvision_work_together(sif: Path, engine: str) -> None:
     done = run([engine, "exec", "--containall", sif, "conda-python-simple", "-c", SAYS])
     versions = f"{debian_torch.VERSION}+source True {debian_torch.VISION}+source"
