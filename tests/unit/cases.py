@@ -83,6 +83,7 @@ KEYS = {
     "key-option-name": case(replace(TOOL, "  text:", "  Text_1:")),
     "key-env-name": case(replace(EXTRA, "  EXTRA:", "  1-EXTRA:")),
     "enum-in-site": case(replace(SITE, "vendor: cpu", "vendor: nvida")),
+    "hours-of-text": case(append(EXTRA, "resources: {hours: many}\n")),
     "enum-number": case(replace(SITE, "scheduler: local", "scheduler: 3")),
     "description-lines": case(replace(SITE, "A machine to test with", '"a\\n%post\\n  touch x"')),
     "description-empty": case(replace(IMAGE, "A small image", "''")),

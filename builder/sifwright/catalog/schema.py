@@ -32,6 +32,7 @@ _TYPE_NAMES = {
     "string": "text",
     "boolean": "true or false",
     "integer": "an integer",
+    "number": "a number",
     "null": "nothing",
 }
 _REGEX_FAULTS = (re.error, OverflowError, RecursionError, ValueError, Warning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.images.sif.fingerprint import record_text
 from sifwright.make_image.cache.store import Store
 from tests.conftest import sifwright
 from tests.system.apptainer.trials import states
@@ -110,22 +108,3 @@ def test_a_layered_base_is_refused_until_it_is_flattened(
     output = tiny.execute(engine, "cat", "/data/b", "/data/c", "/four")
     assert output.split() == ["2", "3", "4"]
     assert "a" not in tiny.execute(engine, "ls", "/data").split()
-
-
-@pytest.mark.all
-def test_an_image_on_a_layered_base_is_not_up_to_date(tiny: Toy, tmp_path: Path) -> None:
-    """Refuse an image from the time before such bases were refused."""
-    layered = tmp_path / "layered.sif"
-    assert tiny.build("--layout", "layered").returncode == 0
-    layered.write_bytes(tiny.sif.read_bytes())
-    assert sifwright("flatten", layered, tmp_path / "flat.sif").returncode == 0
-    _start_from(tiny, tmp_path / "flat.sif")
-    assert tiny.build().returncode == 0
-    record = tiny.output / "record.json"
-    document = json.loads(record.read_text())
-    layered.replace(tmp_path / "flat.sif")
-    digest = hashlib.sha256((tmp_path / "flat.sif").read_bytes()).hexdigest()
-    record.write_text(record_text({**document, "base_sha256": digest}))
-    done = tiny.build()
-    assert (done.returncode, done.stdout) == (5, "")
-    assert f"{tmp_path / 'flat.sif'}: layer 'base-local' starts from it" in done.stderr

@@ -21,6 +21,7 @@ from tests.system.apptainer.test_diff import METADATA, PLAN, squash, tree, write
 if TYPE_CHECKING:
     from pathlib import Path
 
+EVENT = {"step": "base", "state": "done", "start": 0.0, "seconds": 2.5}
 pytestmark = pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs squashfs-tools")
 
 
@@ -36,7 +37,7 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
         "../same,,\n../../../../name,,\n../site-packages/torch-2.dist-info/METADATA,,\n"
     )
     write(folder / "image.sif", squash(whole))
-    (folder / "record.json").write_text(json.dumps({"plan": PLAN, "seconds": {"base": 2.5}}))
+    (folder / "record.json").write_text(json.dumps({"plan": PLAN, "timeline": [EVENT]}))
     return ImageFolder(folder=folder, name="small")
 
 
