@@ -223,13 +223,14 @@ def test_a_job_that_slurm_starts_again(own_cluster: Cluster, engine: str) -> Non
     project.sifwright("build", "local", "a", *SHORT)
     assert wait_for(lambda: pauses(own_cluster)), project.jobs()
     (before,) = project.jobs()
+    node = node_of(project, before["id"])
     own_cluster.run("scontrol", "requeue", before["id"])
     assert wait_for(lambda: not pauses(own_cluster))
 
     def starts_at_once() -> int:
-        """Have the job not wait for two minutes, as Slurm lets it once it has ended."""
-        now = ("scontrol", "update", f"jobid={before['id']}", "starttime=now")
-        own_cluster.run(*now, check=False)
+        """Start it on another node: that node refuses it for two minutes (credential revoked)."""
+        changes = (f"excnodelist={node}", "starttime=now")
+        own_cluster.run("scontrol", "update", f"jobid={before['id']}", *changes, check=False)
         return pauses(own_cluster)
 
     assert wait_for(starts_at_once), own_cluster.run("squeue").stdout
