@@ -196,9 +196,9 @@ def test_hours_that_a_queue_does_not_give(
 
 def test_the_way_out_of_a_login_node(real: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PBS_ACCOUNT", "NCAR0001")
-    arguments = Namespace(image="", settings=["a.b=c"], prefix="/work/pytorch", submit=None)
+    arguments = Namespace(image="", settings=["a.b=c"], prefix="/scratch/pytorch", submit=None)
     (line,) = way_out(arguments, real.sites["derecho"])
-    command = "install derecho --set=a.b=c --prefix=/work/pytorch --submit"
+    command = "install derecho --set=a.b=c --prefix=/scratch/pytorch --submit"
     assert line == f"in a job: sifwright {command}"
 
 
