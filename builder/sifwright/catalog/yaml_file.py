@@ -1,8 +1,8 @@
 """Read YAML strictly: no duplicate keys, aliases or tags, and the line of every value kept.
 
-The events of PyYAML are checked first. So a hostile file can neither overflow the stack nor blow up
-through aliases. The text of a scalar (``2.10``, which YAML reads as the number 2.1) is
-still there for the message.
+Each event of PyYAML is checked before anything is made of it. So a hostile file can neither
+overflow the stack nor blow up through aliases. The text of a scalar (``2.10``, which YAML reads as
+the number 2.1) is still there for the message.
 """
 
 from collections.abc import Iterator
@@ -45,32 +45,67 @@ class YamlProblem(Exception):
 
 @dataclass
 class _Reader:
-    """Turns nodes into data."""
+    """Turns the events of a text into data."""
 
     file: str
+    text: str
     lines: dict[Path, int] = field(default_factory=dict)
     texts: dict[Path, str] = field(default_factory=dict)
     scalars: Any = field(default_factory=yaml.constructor.SafeConstructor)
+    resolver: Any = field(default_factory=yaml.resolver.Resolver)
 
-    def fail(self, thing: Any, message: str, fix: str) -> YamlProblem:  # noqa: ANN401  # node or event
-        return YamlProblem(f"{self.file}:{_line(thing)}", message, fix)
+    def __post_init__(self) -> None:
+        self.events: Iterator[events.Event] = yaml.parse(self.text, Loader=_Loader)
 
-    def value(self, node: nodes.Node, path: Path) -> Any:  # noqa: ANN401  # it is YAML
-        """Return the value of a node, and keep its line and text."""
+    def fail(self, event: events.Event, message: str, fix: str) -> YamlProblem:
+        return YamlProblem(f"{self.file}:{_line(event)}", message, fix)
+
+    def document(self) -> Any:  # noqa: ANN401  # it is YAML
+        """Return the value of the only document; None if there is none."""
+        next(self.events)  # of the stream
+        if isinstance(next(self.events), events.StreamEndEvent):
+            return None
+        value = self.value(next(self.events), ())
+        next(self.events)
+        if not isinstance(more := next(self.events), events.StreamEndEvent):
+            raise self.fail(more, "more than one YAML document", "Keep the first one.")
+        return value
+
+    def value(self, event: events.Event, path: Path) -> Any:  # noqa: ANN401  # it is YAML
+        """Return the value that begins with the event, and keep its line and text."""
+        self.refuse(event)
         if len(self.lines) >= MAX_VALUES:
-            raise self.fail(node, f"more than {MAX_VALUES} values", "Split the file.")
-        self.lines[path] = _line(node)
-        if isinstance(node, nodes.SequenceNode):
-            return [self.value(item, (*path, n)) for n, item in enumerate(node.value)]
-        if isinstance(node, nodes.MappingNode):
-            return dict(self.items(node, path))
-        self.texts[path] = node.value
-        return self.scalar(node)
+            raise self.fail(event, f"more than {MAX_VALUES} values", "Split the file.")
+        self.lines[path] = _line(event)
+        if isinstance(event, events.ScalarEvent):
+            self.texts[path] = event.value
+            return self.scalar(event)
+        if len(path) >= MAX_DEPTH:
+            raise self.fail(event, f"nested deeper than {MAX_DEPTH} levels", "Flatten it.")
+        if isinstance(event, events.MappingStartEvent):
+            return dict(self.items(path))
+        items = enumerate(self.until(events.SequenceEndEvent))
+        return [self.value(item, (*path, number)) for number, item in items]
 
-    def items(self, node: nodes.MappingNode, path: Path) -> Iterator[tuple[str, Any]]:
+    def refuse(self, event: Any) -> None:  # noqa: ANN401  # some have a tag or an anchor
+        """Refuse what is not plain data."""
+        if event.anchor:  # that of an alias, too
+            raise self.fail(event, "anchors and aliases are not used here", "Write it out.")
+        if event.tag is not None:
+            raise self.fail(event, f"the tag {event.tag[:80]} is not used here", "Remove it.")
+
+    def until(self, end: type[events.Event]) -> Iterator[events.Event]:
+        """Yield the events before the end of a collection; the caller takes those inside."""
+        for event in self.events:
+            if isinstance(event, end):
+                return
+            yield event
+
+    def items(self, path: Path) -> Iterator[tuple[str, Any]]:
         seen: dict[str, int] = {}
-        for key, item in node.value:
-            if not isinstance(key, nodes.ScalarNode):
+        for key in self.until(events.MappingEndEvent):
+            self.refuse(key)
+            if not isinstance(key, events.ScalarEvent):
                 raise self.fail(key, "a key must be plain text", "Use a word as the key.")
             name = str(key.value)
             if not name.isprintable():
@@ -78,28 +113,29 @@ class _Reader:
             if name in seen:
                 fix = f"The first one is in line {seen[name]}; keep one of the two."
                 raise self.fail(key, f"the key '{name}' is given twice", fix)
+            item = next(self.events)
             seen[name] = _line(item)
             yield name, self.value(item, (*path, name))
 
-    def scalar(self, node: nodes.Node) -> object:
-        if node.tag not in _SCALARS:
-            return node.value
+    def scalar(self, event: events.ScalarEvent) -> object:
+        tag = self.resolver.resolve(nodes.ScalarNode, event.value, event.implicit)
+        if tag not in _SCALARS:
+            return event.value
         with suppress(ValueError):
-            if len(node.value) <= MAX_NUMBER:
-                return getattr(self.scalars, f"construct_yaml_{_SCALARS[node.tag]}")(node)
-        message = f"{quoted(node.value)} cannot be read as a number"
-        raise self.fail(node, message, "Put it in quotes.")
+            if len(event.value) <= MAX_NUMBER:
+                construct = getattr(self.scalars, f"construct_yaml_{_SCALARS[tag]}")
+                return construct(nodes.ScalarNode(tag, event.value))
+        message = f"{quoted(event.value)} cannot be read as a number"
+        raise self.fail(event, message, "Put it in quotes.")
 
 
 def parse_yaml(data: bytes, file: str) -> Document:
     """Read one YAML document; raises `YamlProblem` with file and line."""
     if len(data) > MAX_BYTES:
         raise YamlProblem(file, f"larger than {MAX_BYTES} bytes", "Split the file.")
-    reader = _Reader(file)
     try:
-        text = data.decode()
-        _refuse(text, reader)
-        node = yaml.compose(text, Loader=_Loader)
+        reader = _Reader(file, data.decode())
+        value = reader.document()
     except UnicodeDecodeError as error:
         message = f"not UTF-8 text (byte {error.start})"
         raise YamlProblem(file, message, "Save as UTF-8.") from None
@@ -109,28 +145,9 @@ def parse_yaml(data: bytes, file: str) -> Document:
         message = getattr(error, "problem", None) or str(error).splitlines()[0]
         fix = "Check the indentation and quotes."
         raise YamlProblem(where, f"not valid YAML: {message}", fix) from None
-    value = None if node is None else reader.value(node, ())
     return Document(data=value, lines=reader.lines, texts=reader.texts)
 
 
-def _refuse(text: str, reader: _Reader) -> None:
-    """Refuse what is not plain data, before anything is made of it."""
-    depth = documents = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        tag = getattr(event, "tag", None)
-        documents += isinstance(event, events.DocumentStartEvent)
-        depth += isinstance(event, events.CollectionStartEvent)
-        depth -= isinstance(event, events.CollectionEndEvent)
-        if isinstance(event, events.AliasEvent) or getattr(event, "anchor", None):
-            raise reader.fail(event, "anchors and aliases are not used here", "Write it out.")
-        if tag is not None:
-            raise reader.fail(event, f"the tag {tag[:80]} is not used here", "Remove it.")
-        if depth > MAX_DEPTH:
-            raise reader.fail(event, f"nested deeper than {MAX_DEPTH} levels", "Flatten it.")
-        if documents > 1:
-            raise reader.fail(event, "more than one YAML document", "Keep the first one.")
-
-
-def _line(thing: Any) -> int:  # noqa: ANN401  # a node or an event
-    """Return the line in which an event or a node starts, from 1; PyYAML counts from 0."""
-    return thing.start_mark.line + 1 if thing.start_mark else 1
+def _line(event: events.Event) -> int:
+    """Return the line in which an event starts, from 1; PyYAML counts from 0."""
+    return event.start_mark.line + 1 if event.start_mark else 1
