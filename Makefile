@@ -30,8 +30,8 @@ PREFIX ?=
 SUBMIT ?=
 MATRIX ?=
 SIGN ?=
-# What a user types is data. make would expand `$(shell …)` in it, and the shell `$(…)`: so each is
-# taken unexpanded, once, and reaches the recipes through the environment only.
+# Values of a user are data. make would expand `$(shell …)` in them, and the shell `$(…)`. So each is
+# read once, unexpanded, and reaches the recipes through the environment only.
 override SITE := $(value SITE)
 override IMAGE := $(value IMAGE)
 override NODES := $(value NODES)

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import yaml
-from built import IMAGE
 from edits import CHANGED
 from figures import Result, ratio
 from plain import program
-from project import LAST, Project
+from project import IMAGE, LAST, Project
 from storage import BASE, Storage
 from usage import measured, resources
 

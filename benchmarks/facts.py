@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import re
-import resource
 from pathlib import Path
 
 from sifwright.host.engines import apptainer
 
-__all__ = ["machine", "processor_seconds"]
+__all__ = ["machine"]
 
 
 def machine() -> dict[str, object]:
@@ -24,12 +23,6 @@ def machine() -> dict[str, object]:
         "engine": f"{engine.product} {engine.version}" if engine else "none",
         "python": platform.python_version(),
     }
-
-
-def processor_seconds() -> float:
-    """Return the processor time of ended children, which other users do not lengthen."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _match(pattern: str, file: str) -> str:

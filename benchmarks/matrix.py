@@ -54,7 +54,8 @@ def six_images(settings: Settings) -> Result:
         for name, way in {MATRIX: _matrix, CACHED: _cached, ALONE: _alone}.items():
             settings.note(f"six images: {name}")
             costs[name] = _measured(cluster, engine, f"six-{len(costs)}", way)
-    return Result(figures=list(_figures(costs)), details={"steps that ran": _steps(costs)})
+    steps = {name: cost.steps for name, cost in costs.items()}
+    return Result(figures=list(_figures(costs)), details={"steps that ran": steps})
 
 
 @contextmanager
@@ -74,10 +75,6 @@ def _started_cluster() -> Iterator[Cluster]:
         yield cluster
     finally:
         cluster.stop()
-
-
-def _steps(costs: dict[str, _Cost]) -> dict[str, int]:
-    return {name: cost.steps for name, cost in costs.items()}
 
 
 def _figures(costs: dict[str, _Cost]) -> Iterator[Figure]:

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from built import IMAGE, plan
 from figures import Skipped
-from project import Project
+from project import IMAGE, SITE, Project
 from usage import measured
 
+from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
 from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.resolve_request import host_settings
 from sifwright.make_image.resolve_request.output_parser import OutputParser
+from sifwright.plan.resolve import resolve
 from sifwright.system import processes
 from sifwright.system.progress import QuietProgress, Timer
 from sifwright.system.tempdirs import temporary_root, workspace
@@ -54,20 +55,17 @@ class Plain:
 def program(settings: Settings) -> str:
     """Return the engine, if this machine can build the image."""
     try:
-        preflight.require(preflight.cold_build(plan(settings), settings.folder), print)
+        catalog = load_catalog(settings.project / "defs", settings.project)
+        plan = resolve(catalog, SITE, IMAGE, [])
+        preflight.require(preflight.cold_build(plan, settings.folder), print)
         return preflight.engine().program
     except MachineError as error:
         raise Skipped(str(error).replace("\n", " ")) from error
 
 
-def plain(settings: Settings, compression: str, number: int = 0) -> Plain:
-    """Build the image of site local; one of that number is not done twice in a run."""
-    return _plain(settings, compression, number)
-
-
-# All of its arguments are given: what is left to a default is another call to it.
 @cache
-def _plain(settings: Settings, compression: str, number: int) -> Plain:
+def plain(settings: Settings, compression: str, number: int) -> Plain:
+    """Build the image of site local, once for each number in a run."""
     settings.note(f"apptainer build with {compression}, number {number + 1} …")
     sif = settings.folder / f"apptainer-{compression}.sif"
     return plain_build(settings, Project.kept(settings), compression, keep=sif)

@@ -14,7 +14,6 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from built import IMAGE, SITE
 from usage import measured
 
 from sifwright.catalog.load_catalog import load_catalog
@@ -30,8 +29,9 @@ if TYPE_CHECKING:
 
     from sifwright.plan.model import Plan
 
-__all__ = ["LAST", "LAYOUTS", "MIDDLE", "Build", "Project", "remove_older"]
+__all__ = ["IMAGE", "LAST", "LAYOUTS", "MIDDLE", "SITE", "Build", "Project", "remove_older"]
 
+SITE, IMAGE = "local", "pytorch"
 LAYOUTS = ("layered", "flat")
 # The files that an edit of the last layer, and of one in the middle, changes.
 LAST, MIDDLE = "runscripts/get-master", "defs/layers/pytorch-wheel/install.sh"

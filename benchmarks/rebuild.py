@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
-from built import IMAGE, SITE
 from edits import CHANGED, by_plain, edits, waiting
 from figures import Figure, Result, ratio
 from plain import SQUASHFS, plain, program
-from project import LAST, MIDDLE, Project
+from project import IMAGE, LAST, MIDDLE, SITE, Project
 from usage import resources
 
 from sifwright.system.tempdirs import workspace
@@ -39,7 +38,7 @@ _MIDDLE = Path(MIDDLE).parent.name
 def rebuild(settings: Settings) -> Result:
     """Build again and again after edits, in the cache that is there or is made here."""
     program(settings)
-    plains = {compression: plain(settings, compression) for compression in SQUASHFS}
+    plains = {compression: plain(settings, compression, 0) for compression in SQUASHFS}
     project = Project.kept(settings)
     builds = edits(settings, project, IMAGE, LAST)
     settings.note("sifwright, with all tests, and a layer in the middle …")

@@ -72,7 +72,6 @@ class DiskSampler(Sampling):
 class _Process(NamedTuple):
     number: int
     parent: int
-    name: str
     megabytes: float
 
 
@@ -84,8 +83,6 @@ class MemorySampler(Sampling):
     """
 
     tree: float = 0
-    single: float = 0
-    single_name: str = ""
     own: float = 0
 
     def sample(self) -> None:
@@ -93,9 +90,6 @@ class MemorySampler(Sampling):
         self.tree = max(self.tree, sum(process.megabytes for process in processes))
         own = (process.megabytes for process in processes if _is_own(process))
         self.own = max(self.own, sum(own))
-        for process in processes:
-            if process.megabytes > self.single:
-                self.single, self.single_name = process.megabytes, process.name
 
 
 def _below(top: int, processes: dict[int, _Process]) -> Iterator[_Process]:
@@ -116,10 +110,9 @@ def _process(number: int) -> _Process | None:
         text = Path(f"/proc/{number}/stat").read_text(errors="replace", encoding="utf-8")
     except OSError:
         return None  # it has ended
-    name, _, rest = text.partition("(")[2].rpartition(")")
-    fields = rest.split()
+    fields = text.rpartition(")")[2].split()
     megabytes = int(fields[21]) * PAGE_MB
-    return _Process(number=number, parent=int(fields[1]), name=name, megabytes=megabytes)
+    return _Process(number=number, parent=int(fields[1]), megabytes=megabytes)
 
 
 def _is_own(process: _Process) -> bool:

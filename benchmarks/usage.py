@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from facts import processor_seconds
 from figures import Figure
 from sampling import DiskSampler, MemorySampler
 
@@ -23,17 +22,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """Seconds of wall and of processor time, and peaks in MB.
+    """Seconds of wall time, and peaks in MB.
 
-    `tree` is the memory of all processes together, `single` of the largest, `own` of sifwright's.
-    `disk` is the growth on disk, results included.
+    `tree` is the memory of all processes together, `own` of sifwright's. `disk` is the growth on
+    disk, results included.
     """
 
     seconds: float
-    processor: float
     tree: float
-    single: float
-    single_name: str
     own: float
     disk: float
 
@@ -41,18 +37,10 @@ class Usage:
 def measured(run: Callable[[], T], *folders: Path) -> tuple[T, Usage]:
     """Run it; `folders` lie on the file systems that it writes to."""
     with MemorySampler() as memory, DiskSampler(folders=folders) as disk:
-        start, used = time.perf_counter(), processor_seconds()
+        start = time.perf_counter()
         result = run()
-        seconds, used = time.perf_counter() - start, processor_seconds() - used
-    return result, Usage(
-        seconds=seconds,
-        processor=used,
-        tree=memory.tree,
-        single=memory.single,
-        single_name=memory.single_name,
-        own=memory.own,
-        disk=disk.megabytes,
-    )
+        seconds = time.perf_counter() - start
+    return result, Usage(seconds=seconds, tree=memory.tree, own=memory.own, disk=disk.megabytes)
 
 
 def resources(

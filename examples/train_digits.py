@@ -30,7 +30,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 class Ranks:
-    """What the ranks do together, in the words of torch.distributed."""
+    """The common operations of the ranks, by torch.distributed."""
 
     def __init__(self, device: torch.device) -> None:
         self.rank = dist.get_rank()
@@ -64,7 +64,7 @@ def destroy_process_group() -> None:
     """Join the group's threads: one that meets an interpreter shutting down aborts the process.
 
     See pytorch#179291. They are joined when nothing refers to the group any more. A
-    DistributedDataParallel does, in reference cycles; and it imports torch.distributed.nn, where
+    DistributedDataParallel does, in reference cycles. It also imports torch.distributed.nn, where
     the group of that moment becomes a default argument for good.
     """
     gc.collect()

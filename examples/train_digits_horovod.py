@@ -6,11 +6,11 @@
     mpirun -np 8 … conda-python-simple train_digits_horovod.py        one rank per task of MPI
     srun -n 8 --mpi=pmix … conda-python-simple train_digits_horovod.py
 
-Horovod learns the ranks from its launcher, by MPI or by variables of horovodrun; torch.distributed
-and its variables play no part. horovodrun writes to the home directory; where it cannot, give it
---disable-cache. Checkpoints and signals are those of train_digits.py.
+Horovod learns the ranks from its launcher, by MPI or by variables of horovodrun. It does not use
+torch.distributed and its variables. The program horovodrun writes to the home directory. If it
+cannot, give it --disable-cache. Checkpoints and signals are those of train_digits.py.
 
-The batch is the one of each rank, as is usual with Horovod: more ranks make larger batches, and the
+The batch is that of each rank, as is usual with Horovod. More ranks make larger batches, and the
 learning rate grows with them.
 """
 
@@ -32,7 +32,7 @@ import training
 
 
 class Ranks:
-    """What the ranks do together, in the words of Horovod."""
+    """The common operations of the ranks, by Horovod."""
 
     def __init__(self) -> None:
         self.rank = int(hvd.rank())

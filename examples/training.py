@@ -1,6 +1,6 @@
-"""What the examples share: everything but the way the processes work together.
+"""The common parts of the examples: all but the way in which the processes work together.
 
-Each example says that in a class `Ranks` and hands it, with its model and its optimizer, to run():
+Each example says that way in a class `Ranks`. It hands the class, model and optimizer to run():
 
     train_digits_single.py     one process
     train_digits.py            DistributedDataParallel
@@ -49,7 +49,7 @@ class Ranks(Protocol):
 
 @dataclass
 class Training:
-    """What learns, and how far it has come."""
+    """The parts of a training, and its progress."""
 
     ranks: Ranks
     network: nn.Module
@@ -85,7 +85,7 @@ class Training:
 
 
 class RankZeroError(Exception):
-    """What rank 0 did for all ranks failed. All of them raise this."""
+    """An operation of rank 0 for all ranks failed. All of them raise this."""
 
 
 class StopAskedError(Exception):
@@ -192,8 +192,8 @@ def handle_signals(training: Training, caught: set[int], path: Path | None) -> N
     if to_save or to_stop:
         if path:
             save(training, path)
-        what = f"saved {path}" if path else "no --checkpoint to save to"
-        training.say(f"epoch {training.epoch}, {training.samples} samples: {what}")
+        outcome = f"saved {path}" if path else "no --checkpoint to save to"
+        training.say(f"epoch {training.epoch}, {training.samples} samples: {outcome}")
     if to_stop:
         training.say("stopped by SIGTERM")
         raise StopAskedError

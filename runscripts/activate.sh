@@ -21,8 +21,8 @@ activation_failed() {
     "that activates the Python environment of the image; run it by hand to see why it fails"
 }
 
-# Call without arguments: a sourced file sees the positional parameters of the function that sources
-# it, and conda's `activate` would take the name of the training script for the environment's.
+# Call without arguments, because a sourced file sees the positional parameters of its caller.
+# The `activate` of conda would take the name of the training script as that of an environment.
 activate() {
   [[ -n ${WITH_CONDA:-} ]] || fail "$EX_CONFIG" "WITH_CONDA='' is unset or empty: the image sets it to" \
     "the command that activates its Python environment, for example" \
@@ -43,9 +43,9 @@ activate() {
   choose_compile_caches
 }
 
-# What Triton, Inductor and torch's load() compile at run time goes to the node's own disk: on a network file system, where their
-# defaults or a shared cache may be, nodes take files away from each other (pytorch#173679, triton#11512). There
-# is a folder for each user and image: what one image's compiler has linked, an older system cannot load.
+# Put the code that Triton, Inductor and torch's load() compile at run time on the node's own disk.
+# On a network file system, nodes remove each other's files (pytorch#173679, triton#11512).
+# Each user and image has its own folder, because an older system cannot load what a newer one linked.
 choose_compile_caches() {
   local -A unset=([TORCHINDUCTOR_CACHE_DIR]=inductor [TRITON_CACHE_DIR]=triton [TORCH_EXTENSIONS_DIR]=extensions)
   local folder=${TMPDIR:-/tmp} image='' name lock

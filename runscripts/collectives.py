@@ -5,9 +5,10 @@ r"""Time the collective operations of a process group, and check every value the
         /runscripts/collectives.py --json comm.json
     singularity exec $SIF conda-python-distributed --nproc-per-node 2 /runscripts/collectives.py
 
-Sizes and bandwidths are those of nccl-tests (its doc/PERFORMANCE.md): a size in bytes is that of
-the larger buffer, so the output of an all-gather and the input of a reduce-scatter; algorithm
-bandwidth is size by time, bus bandwidth that times a factor. A time is the slowest rank's.
+Sizes and bandwidths are those of nccl-tests (its doc/PERFORMANCE.md). A size in bytes is that of
+the larger buffer: the output of an all-gather, the input of a reduce-scatter. The algorithm
+bandwidth is the size divided by the time. The bus bandwidth is the algorithm bandwidth times a
+factor. A time is the slowest rank's.
 Exit status: 0 good, 1 wrong values, which a fast network can deliver silently (NVIDIA/nccl#2001),
 2 cannot run here.
 """
@@ -139,7 +140,7 @@ def require_memory(group: Group, options: argparse.Namespace) -> None:
         raise RefusedError(
             f"--max-size {options.max_size >> 20} MiB needs"
             f" {memory.needed(options.max_size, group.ranks) >> 20} MiB for each rank,"
-            f" {most >> 20} MiB more than are free on {host}: choose a smaller one"
+            f" {most >> 20} MiB more than are free on {host}. Choose a smaller size"
         )
 
 

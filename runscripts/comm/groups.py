@@ -135,8 +135,8 @@ def import_mpi() -> Any:  # noqa: ANN401  # a module
         return importlib.import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
         raise RefusedError(
-            "backend mpi: this torch was built without MPI, as all wheels are, and mpi4py does not"
-            " work in this image ({}): use --backend gloo or nccl, or add mpi4py".format(error)
+            "backend mpi: this torch was built without MPI, and mpi4py does not work in this image"
+            " ({}). Use --backend gloo or nccl, or add mpi4py".format(error)
         ) from error
 
 
@@ -161,7 +161,7 @@ def gpu() -> torch.device:
     if not distributed.is_nccl_available() or not visible:
         raise RefusedError(
             f"backend nccl: torch {torch.__version__} sees no GPU here: start the container with"
-            " --nv or --rocm on a node with GPUs and an image for them, or use --backend gloo"
+            " --nv or --rocm on a node with GPUs. Else use --backend gloo"
         )
     if local >= visible:
         raise RankError(f"LOCAL_RANK='{local}', but only {visible} GPUs are visible")

@@ -1,7 +1,7 @@
 """torchrun as conda-python-distributed --nproc-per-node runs it, in the Python that has torch.
 
-torchrun itself dies of SIGUSR1 and SIGUSR2, with which schedulers and users ask for a checkpoint;
-turns every exit status of a rank into 1; and prints a traceback when a job is cancelled.
+Schedulers and users ask for a checkpoint by SIGUSR1 or SIGUSR2, and both end torchrun itself. It
+also turns every exit status of a rank into 1, and prints a traceback when a job is cancelled.
 """
 
 import contextlib
@@ -39,8 +39,8 @@ def forward(number: int, _frame: "Optional[FrameType]") -> None:
 def heed_once(api: "ModuleType") -> None:
     """Let torch heed the first signal to stop only.
 
-    A batch job gets each signal twice, from Slurm and through Apptainer, and the second one would
-    end torch in the middle of stopping the ranks. No handler is changed meanwhile: Python would
+    A batch job gets each signal twice, from Slurm and through Apptainer. The second one would end
+    torch while it stops the ranks. No handler is changed meanwhile: Python would
     print that a signal was ignored due to a race.
     """
     stop = getattr(api, HANDLER, None)  # there is no public way

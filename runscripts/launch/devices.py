@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from .ranks import Ranks
     from .variables import Env
 
-# Innermost first: HIP numbers the devices that ROCR leaves over, and reads CUDA's variable where
-# its own is unset ("GPU isolation techniques" of the ROCm documentation; "CUDA environment
-# variables" of the CUDA C++ programming guide). The last of each is the one to set where none is.
+# Innermost first: HIP numbers the devices that ROCR leaves over. It reads CUDA's variable if its
+# own is unset. Sources: "GPU isolation techniques" of the ROCm documentation, and "CUDA environment
+# variables" of the CUDA C++ programming guide. The last of each is the one to set where none is.
 VISIBILITY = {
     "amd": ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
     "nvidia": ("CUDA_VISIBLE_DEVICES",),
@@ -39,7 +39,7 @@ class Visible:
 
     @property
     def usable(self) -> int:
-        """The number of devices that one process can use."""
+        """Return the number of devices that one process can use."""
         return 1 if self.of_mig else len(self.names)
 
 

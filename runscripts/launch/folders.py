@@ -42,9 +42,10 @@ def check_temporary(env: "Env") -> None:
 def miopen_cache(env: "Env") -> "Dict[str, str]":
     """Make one folder per user and job for MIOpen's databases and compiled kernels.
 
-    All ranks of a node share it, and so do the steps of a job one after the other: compiling the
-    kernels anew takes minutes. Not in the home directory: databases shared between nodes over a
-    network file system get malformed (MIOpen#1878). Nobody removes anything: the other may use it.
+    All ranks of a node share it, and so do the steps of a job one after the other. Compiling the
+    kernels again would take minutes. It is not in the home directory: databases shared between
+    nodes over a network file system get malformed (MIOpen#1878). Nobody removes anything: the other
+    may use it.
     """
     unset = [name for name in MIOPEN if name not in env]
     if not unset:

@@ -1,10 +1,10 @@
 """Print the host (and port) where rank 0 listens: the same answer on every rank.
 
-get-master [NODELIST]          MASTER_ADDR, else the first host of the list, else 127.0.0.1
-get-master --interface hsn0    the same host's address on that network
-get-master --hosts [NODELIST]  every host of the list, one a line
-get-master --port              MASTER_PORT, else a port for this job step
-get-master --endpoint          both, as HOST:PORT
+- get-master [NODELIST]          MASTER_ADDR, else the first host of the list, else 127.0.0.1
+- get-master --interface hsn0    the same host's address on that network
+- get-master --hosts [NODELIST]  every host of the list, one a line
+- get-master --port              MASTER_PORT, else a port for this job step
+- get-master --endpoint          both, as HOST:PORT
 
 Without NODELIST the list is that of the Slurm step, else of the Slurm, PBS or LSF job.
 """

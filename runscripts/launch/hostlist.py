@@ -1,7 +1,7 @@
 """Slurm's host lists.
 
-A list has elements (rack[0-1]node[0-3]), an element has parts, a part is a fixed text (a str) or
-a list of ranges, and a range is (low, high, width).
+A list has elements (rack[0-1]node[0-3]), and an element has parts. A part is a fixed text (a str)
+or a list of ranges, and a range is (low, high, width).
 """
 
 from itertools import chain, product
@@ -107,8 +107,8 @@ def part_values(part: "Part") -> "List[str]":
 def expand_element(element: "Element") -> "Iterator[str]":
     """Yield every host in Slurm's order: the last bracket changes fastest, then the first on.
 
-    See _push_range_list() in Slurm's hostlist.c, which takes the brackets before the last one from
-    the right, each in a loop around the next.
+    See _push_range_list() in Slurm's hostlist.c. It takes the brackets before the last one from the
+    right, each in a loop around the next.
     """
     brackets = [index for index, part in enumerate(element) if not isinstance(part, str)]
     order = brackets[-2::-1] + brackets[-1:]

@@ -18,7 +18,7 @@ LOOPBACK = "127.0.0.1"
 # would also decide on the network (SIFWRIGHT_INTERFACE).
 MASTER_HOST = "SIFWRIGHT_MASTER_HOST"
 SLURM_LISTS = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST")
-# One host a line, as often as it has ranks; in this order because a PBS or LSF job may run in
+# One host a line, as often as it has ranks. The order is this because a PBS or LSF job may run in
 # something bigger. LSF's also come as words: see other_hosts().
 NODE_FILES = ("PBS_NODEFILE", "LSB_DJOB_HOSTFILE")
 
@@ -40,8 +40,8 @@ def unknown_master(ranks: int, here: int) -> LaunchError:
 def started_by_mpirun(env: "Env") -> bool:
     """Tell whether the step variables describe something else than the ranks.
 
-    Open MPI starts its daemons as a step on all nodes but the first, and the ranks inherit that
-    step's variables there and none here: what they say differs from rank to rank.
+    Open MPI starts its daemons as a step on all nodes but the first. The ranks there inherit that
+    step's variables, and those on the first node inherit none.
     """
     return "OMPI_COMM_WORLD_RANK" in env
 
@@ -102,9 +102,10 @@ def in_order_of_ranks(env: "Env", elements: "List[Element]") -> "List[Element]":
     """Put the hosts of heterogeneous jobs, of which a step has some, by their components."""
     if has_own_order(env) or started_by_mpirun(env):
         return elements
-    components = [parse(one) for one in het_components(env)]
+    components = [parse(text) for text in het_components(env)]
     hosts = set(expand(elements)) if components else set()
-    return [one for part in components if first_host(part) in hosts for one in part] or elements
+    used = [part for part in components if first_host(part) in hosts]
+    return [element for part in used for element in part] or elements
 
 
 def hostfile_lines(env: "Env") -> "List[str]":

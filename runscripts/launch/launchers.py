@@ -86,9 +86,9 @@ HYDRA = Launcher(
 def find_launcher(env: "Env") -> "Optional[Launcher]":
     """Return the launcher whose variables describe this process, or None.
 
-    An mpirun inside a Slurm job leaves the variables of the batch script, or of the step that runs
-    its daemons, in the ranks' environment; so does a Flux instance that Slurm started. What was
-    started last comes first. Raises `LaunchError` for half-set variables.
+    An mpirun inside a Slurm job leaves Slurm's variables in the ranks' environment. They are those
+    of the batch script, or of the step that runs its daemons. So does a Flux instance of Slurm. The
+    launcher that was started last comes first. Raises `LaunchError` for half-set variables.
     """
     for launcher in (JSRUN, OPEN_MPI, FLUX):
         if launcher.rank in env or launcher.size in env:
@@ -97,8 +97,8 @@ def find_launcher(env: "Env") -> "Optional[Launcher]":
     if HYDRA.local_rank in env and (HYDRA.rank in env or HYDRA.size in env):
         return checked(env, HYDRA)
     if in_slurm_step(env):
-        # SLURM_STEP_NUM_TASKS counts this step; SLURM_NTASKS is the whole allocation's in a step
-        # that keeps the environment, as salloc's interactive one (env_array_for_step in env.c).
+        # SLURM_STEP_NUM_TASKS counts this step. In a step that keeps the environment, such as
+        # salloc's, SLURM_NTASKS is the whole allocation's (env_array_for_step in env.c).
         step = "SLURM_STEP_NUM_TASKS" in env
         return checked(env, _step("SLURM_STEP_NUM_TASKS" if step else "SLURM_NTASKS"))
     # After Slurm, whose plugin for HPE Cray EX (--mpi=cray_shasta) sets PALS_* too.
@@ -145,9 +145,9 @@ def refuse_lost_environment(env: "Env") -> None:
     for process in above():
         if process.name in STARTERS or is_step_of_slurm(process.words()[0]):
             message = (
-                "{} started this process, but none of its variables is here: no rank would"
-                " know of the others: leave --cleanenv away, or set RANK=0 and WORLD_SIZE=1 for a"
-                " single process"
+                "{} started this process, but none of its variables is here, so no rank would know"
+                " of the others. Leave --cleanenv away, or set RANK=0 and WORLD_SIZE=1 for a single"
+                " process"
             )
             raise LaunchError(message.format(process.words()[0] or process.name))
 
@@ -169,7 +169,7 @@ def in_slurm_step(env: "Env") -> bool:
     """Tell whether srun started this process.
 
     Only srun sets SLURM_STEP_ID. A batch script has SLURM_PROCID=0 and SLURM_NTASKS=16 and is still
-    one process; a shell of salloc has SLURM_NTASKS and no SLURM_PROCID. Both are single processes,
+    one process. A shell of salloc has SLURM_NTASKS and no SLURM_PROCID. Both are single processes,
     or rank 0 would wait for ever for the other fifteen. Without any job, SLURM_PROCID was set by
     hand: believe it.
     """

@@ -67,8 +67,8 @@ def address_of_interface(wanted: str, variable: str) -> str:
 def address_on(host: str, wanted: str) -> str:
     """Return a host's IPv4 address on the network of our interface; raises `LaunchError`.
 
-    Of itself a machine asks the kernel. Of another host only names say it: its own, or the one that
-    sites give each interface (nid001-hsn0 on HPE Cray EX, jwb0001i on JUWELS).
+    The kernel knows the addresses of this machine. Those of another host follow from names only. A
+    name is the host's own, or an interface's (nid001-hsn0 on HPE Cray EX, jwb0001i on JUWELS).
     """
     if is_own(host):
         return address_of_interface(wanted, "--interface")
@@ -154,8 +154,8 @@ def why_not_own(host: str) -> str:
 def gloo_interface(local: "Optional[str]") -> "Dict[str, str]":
     """Choose gloo's interface where it would choose a wrong one.
 
-    gloo takes the address of the host's own name, and where that is a loopback address (Debian's
-    127.0.1.1) or does not exist, ranks on other nodes wait for it until they time out.
+    gloo takes the address of the host's own name. That may be a loopback address (Debian's
+    127.0.1.1) or none. Then ranks on other nodes wait for it until they time out.
     """
     if not local or has_real_address():
         return {}

@@ -22,15 +22,15 @@ def files(folder: str = "/dev") -> int:
 
 def uuids(folder: str = "/proc/driver/nvidia/gpus") -> "List[str]":
     """Return the UUIDs of the node's GPUs; none if the driver does not tell them all."""
-    found: "List[str]" = []
+    gpus: "List[str]" = []
     try:
-        for gpu in os.listdir(folder):
-            with open("{}/{}/information".format(folder, gpu), encoding="ascii") as lines:
-                found += [line.split()[-1] for line in lines if line.startswith("GPU UUID:")]
+        for name in os.listdir(folder):
+            with open("{}/{}/information".format(folder, name), encoding="ascii") as lines:
+                gpus += [line.split()[-1] for line in lines if line.startswith("GPU UUID:")]
     except OSError:
         return []
     # Of a GPU that nothing has used since the driver was loaded: GPU-????????-….
-    return [] if "?" in "".join(found) else found
+    return [] if "?" in "".join(gpus) else gpus
 
 
 def named(env: "Env", names: "List[str]", count: int) -> "List[str]":
@@ -53,8 +53,8 @@ def named(env: "Env", names: "List[str]", count: int) -> "List[str]":
         kept.append(gpu)
     if names and not kept:
         message = (
-            "{} names no GPU of this node, which has {} (nvidia-smi -L): torch would use the CPUs;"
-            " name one of them, or set it to '' to use none"
+            "{} names no GPU of this node, which has {} (nvidia-smi -L): torch would use the CPUs."
+            " Name one of them, or set it to '' to use none"
         )
         raise LaunchError(message.format(shown(env, VARIABLE), count))
     return names[: len(kept)]

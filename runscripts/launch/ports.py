@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 FIRST_PORT, LAST_PORT = 61001, 65535
 MAX_PORT = 65535
 
-# How many of the ports a launch's name gives are tried: with half of the range in use, one launch
-# in 65,000 finds none.
+# How many of the ports of a launch's name are tried. With half of the range in use, one launch in
+# 65,000 finds none.
 TRIES = 16
 
 
@@ -68,8 +68,8 @@ def candidates(env: "Env") -> "Tuple[str, List[int]]":
 def has_reserved_ports(env: "Env") -> bool:
     """Tell whether srun reserved ports for the ranks.
 
-    On HPE Cray EX they are for MPI's own start (PMI_CONTROL_PORT is one of them), which listens
-    there after us; and what mpirun leaves behind are those of the step of its daemons.
+    On HPE Cray EX they are for the start of MPI (PMI_CONTROL_PORT is one of them), which listens
+    there later. Below mpirun they are those of the step of its daemons.
     """
     taken = "PMI_CONTROL_PORT" in env or started_by_mpirun(env)
     return bool(env.get("SLURM_STEP_RESV_PORTS")) and not taken
@@ -97,8 +97,8 @@ def hashed_ports(name: str) -> "List[int]":
 def free_port() -> int:
     """Return a free port.
 
-    From `_socket`, the part of `socket` in C: the rest of it takes 11 ms to load, which every
-    single process would pay.
+    It imports `_socket`, the part of `socket` in C. The rest takes 11 ms to load, which every
+    process would pay.
     """
     from _socket import socket  # noqa: PLC0415
 
@@ -113,7 +113,7 @@ def free_port() -> int:
 def without_port(ranks: int) -> LaunchError:
     """Return the error of a launch without a name."""
     message = (
-        "MASTER_PORT is not set, and nothing names the job from which WORLD_SIZE='{}' ranks could"
-        " all derive the same port: set MASTER_PORT, for example to {}"
+        "MASTER_PORT is not set, and no variable names the job, so WORLD_SIZE='{}' ranks cannot"
+        " derive the same port. Set MASTER_PORT, for example to {}"
     )
     return LaunchError(message.format(ranks, free_port()))

@@ -47,8 +47,8 @@ class Ranks:
     def torchrun_variables(self) -> "Dict[str, str]":
         """Return what else torchrun tells its ranks: one role, and no restarts.
 
-        TORCHELASTIC_USE_AGENT_STORE is not among them: with it, torch expects an agent to listen at
-        MASTER_PORT, and rank 0 does not (_create_c10d_store() of torch/distributed/rendezvous.py).
+        TORCHELASTIC_USE_AGENT_STORE is not among them. With it, torch expects an agent to listen at
+        MASTER_PORT (_create_c10d_store() of torch/distributed/rendezvous.py), and rank 0 does not.
         """
         return {
             "ROLE_NAME": "default",
@@ -88,9 +88,9 @@ def find_ranks(env: "Env", launcher: "Optional[Launcher]") -> Ranks:
 def check_preset(env: "Env", launcher: "Optional[Launcher]") -> "Optional[Launcher]":
     """Return the launcher if the preset ranks are its own.
 
-    Preset ranks that differ are right below a torchrun, which sets the local numbers as well, and
-    in an interactive step of one task. Else they are left over from a batch script, and every task
-    would take the same rank.
+    Preset ranks may differ below a torchrun, which sets the local numbers as well. They may also
+    differ in an interactive step of one task. Else they are left over from a batch script, and
+    every task would take the same rank.
     """
     together(env, "RANK", "WORLD_SIZE")
     if "TORCHELASTIC_RUN_ID" in env:  # below torchrun, which has met already

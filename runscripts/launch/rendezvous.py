@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .reservation import Reservation
     from .variables import Env
 
-# For all ranks to join: launchers start nodes one after the other, and a shared file system that
-# has just the speed of a disk (100 MB/s) reads or unpacks a gigabyte of an image in ten seconds.
+# Time for all ranks to join. Launchers start nodes one after the other. A shared file system that
+# reads 100 MB/s, like a disk, needs ten seconds for a gigabyte of an image.
 START_SECONDS = 60
 SECONDS_PER_NODE = 1
 SECONDS_PER_GIGABYTE = 10
@@ -37,7 +37,7 @@ class Group:
 
     @property
     def nodes(self) -> int:
-        """The number of nodes, about: nodes may have different numbers of ranks."""
+        """Estimate the number of nodes, which may have different numbers of ranks."""
         return -(-self.size // self.neighbours)
 
 

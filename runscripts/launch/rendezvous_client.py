@@ -142,7 +142,7 @@ def describe(error: OSError) -> str:
         return "this name cannot be resolved ({})".format(error.strerror)
     if isinstance(error, socket.timeout):
         return (
-            "it does not answer: it is down, or a firewall or the wrong network is in between"
-            " (SIFWRIGHT_INTERFACE chooses the network)"
+            "it does not answer: it is down, or a firewall or the wrong network is in between."
+            " SIFWRIGHT_INTERFACE chooses the network"
         )
     return "{}".format(error.strerror or error)

@@ -1,8 +1,8 @@
 """The protocol of the rendezvous: all ranks of a launch join rank 0 before any starts Python.
 
-torch.distributed has no such step. If a rank never starts, a master cannot be reached or one rank
-fails, the other ranks wait for up to 30 minutes. A rank of another job that finds the same port
-joins silently. Here each rank sends the name of its launch, and whether it can start. Rank 0
+torch.distributed has no such step. If a rank fails or never starts, the other ranks wait for up to
+30 minutes. They also do if the master cannot be reached. A rank of another job that finds the same
+port joins silently. Here each rank sends the name of its launch, and whether it can start. Rank 0
 answers all ranks: `go` with the address and port to use, or `stop` with the reason.
 
 One line each way, fields separated by tabs:
@@ -46,8 +46,8 @@ class LaunchIdentity:
 class Answer:
     """The answer of rank 0: address and port to use, and facts of this rank.
 
-    `local` is the address by which this rank reached the others, or None; `node` is the number of
-    its node in the order of the ranks, on which `neighbours` ranks are, itself included.
+    `local` is the address by which this rank reached the others, or None. `node` is the number of
+    its node in the order of the ranks. `neighbours` counts the ranks of that node, itself included.
     """
 
     def __init__(self, address: str, port: int) -> None:

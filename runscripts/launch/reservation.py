@@ -21,8 +21,8 @@ class Reservation:
     def hand_over(self) -> None:
         """Stop listening and let the reservation outlive exec.
 
-        The bound socket keeps the port from programs that do not set SO_REUSEADDR. torch's
-        TCPStore sets it (through libuv), so that it can listen there.
+        The bound socket keeps the port from programs that do not set SO_REUSEADDR. TCPStore of
+        torch sets it (through libuv), so TCPStore can listen there.
         """
         self.listener.close()
         for sock in self.held:
@@ -54,7 +54,7 @@ def lock_port(port: int) -> socket.socket:
     """Take the name that stands for the port among all launches on this machine.
 
     SO_REUSEADDR lets two processes bind a port as long as neither listens. An abstract name is in
-    the same network namespace as the port, needs no file, and is free when its process ends.
+    the same network namespace as the port. It needs no file, and is free when its process ends.
     """
     lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

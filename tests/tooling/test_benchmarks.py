@@ -28,8 +28,8 @@ MB = 10**6
 
 
 def usage(seconds: float, **others: float) -> Usage:
-    none = Usage(seconds=seconds, processor=0, tree=0, single=0, single_name="", own=0, disk=0)
-    return replace(none, **others)  # type: ignore[arg-type]  # none of them is the name
+    none = Usage(seconds=seconds, tree=0, own=0, disk=0)
+    return replace(none, **others)
 
 
 def build(seconds: float, own: float = 0) -> Build:

@@ -1,4 +1,4 @@
-"""Plain words in the program and its tests: docstrings, comments, names of variables."""
+"""Plain words in the program and its tests: docstrings, comments, messages, names of variables."""
 
 import ast
 import re
@@ -11,10 +11,14 @@ import pytest
 from .conftest import BANNED_WORDS, CHECKOUT
 from .test_docs import sentences
 
-FILES = [
-    *chain(*(sorted((CHECKOUT / top).rglob("*.py")) for top in ("builder", "tests", "benchmarks"))),
-    *sorted((CHECKOUT / "tools").iterdir()),
-]
+FILES = (
+    *("Makefile", ".ci/*", "tools/*", "builder/sifwright/**/*", "defs/**/*"),
+    *("runscripts/**/*", "examples/*", "benchmarks/**/*", "tests/**/*.py", "tests/system/**/*.sh"),
+)
+# Text of other projects, and files without text.
+OTHERS = ("*.patch", "*.pyc", "*.squashfs")
+# Folders whose strings are input of the program.
+QUIET = {"tests", "benchmarks"}
 # A clause in place of a sentence.
 CLAUSE = r"what|whether|where|which|of|as|that|those|by|with|how|why"
 # Another word in place of a verb.
@@ -27,11 +31,25 @@ OTHER = (
 )
 BANNED = re.compile(rf"\b(?:{'|'.join(BANNED_WORDS)})\b", re.IGNORECASE)
 VARIABLES = {"found", "one", "what", "made", "said", "work", "place"}
-COMMENT = re.compile(r"(?:^ *#(?: .*)?\n)+", re.MULTILINE)
+# Lines of Python, shell and YAML, lines of Lua, and Jinja's comments.
+COMMENT = re.compile(
+    r"((?:^[ \t]*#(?: .*)?\n)+)|((?:^ *--(?: .*)?\n)+)|{#-?([^}]*?)-?#}", re.MULTILINE
+)
+STRING = re.compile(r'"((?:[^"\\\n]|\\[^n])*)"|\'([^\'\n]*)\'')
 MOST_WORDS = 20
+CLAUSES = re.compile(r"(?:What|Whether|Of|Those) (?!.*\?$)")
+
+
+def files() -> Iterator[Path]:
+    """Yield the files of the globs."""
+    every = chain.from_iterable(CHECKOUT.glob(glob) for glob in FILES)
+    for file in sorted(set(every)):
+        if file.is_file() and not any(file.match(glob) for glob in OTHERS):
+            yield file
+
 
 every_file = pytest.mark.parametrize(
-    "file", FILES, ids=[str(path.relative_to(CHECKOUT)) for path in FILES]
+    "file", list(files()), ids=lambda file: str(file.relative_to(CHECKOUT))
 )
 
 
@@ -44,9 +62,21 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def comments(text: str) -> Iterator[str]:
-    """Yield each block of lines that are comments, in Python and in shell."""
-    for block in COMMENT.findall(text):
-        yield re.sub(r"^ *# ?", "", block, flags=re.MULTILINE)
+    """Yield each block of lines that are comments."""
+    for block in COMMENT.finditer(text):
+        yield re.sub(r"^[ \t]*(?:#|--)? ?", "", block[block.lastindex or 0], flags=re.MULTILINE)
+
+
+def strings(text: str, tree: ast.Module) -> Iterator[str]:
+    """Yield the strings of one line, those of Python in a shell script as well."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [getattr(part, "value", None) for part in node.values]
+            yield "".join(part if isinstance(part, str) else "CODE" for part in parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+    if not tree.body:
+        yield from ("".join(groups) for groups in STRING.findall(COMMENT.sub("", text)))
 
 
 def variables(tree: ast.Module) -> Iterator[str]:
@@ -64,20 +94,31 @@ def is_long(sentence: str) -> bool:
     return len(re.findall(r"\S*\w\S*", sentence)) > MOST_WORDS
 
 
-def odd(text: str, *, is_python: bool = True) -> list[str]:
+def odd(text: str, *, is_python: bool = True, is_quiet: bool = False) -> list[str]:
     """Return everything in a file that the rules forbid."""
     tree = ast.parse(text if is_python else "")
     docs = list(docstrings(tree))
     beginnings = [doc for doc, words in docs if re.match(rf"(?:{words})\b", doc, re.IGNORECASE)]
-    prose = chain((doc for doc, _ in docs), comments(text))
+    texts = set() if is_quiet else set(strings(text, tree)).difference(doc for doc, _ in docs)
+    messages = sorted(part for part in texts if "\n" not in part)
+    prose = chain((doc for doc, _ in docs), comments(text), messages)
     long = [sentence for part in prose for sentence in sentences(part) if is_long(sentence)]
+    clauses = [message for message in messages if CLAUSES.match(message)]
     names = sorted(VARIABLES.intersection(variables(tree)))
-    return [*beginnings, *long, *names, *BANNED.findall(text)]
+    return [*beginnings, *long, *clauses, *names, *BANNED.findall(text)]
 
 
 @every_file
 def test_words_are_plain(file: Path) -> None:
-    assert odd(file.read_text(), is_python=file.suffix == ".py") == []
+    text = file.read_text()
+    is_python = file.suffix == ".py" or re.match(r"#!.*python", text) is not None
+    is_quiet = file.relative_to(CHECKOUT).parts[0] in QUIET
+    assert odd(text, is_python=is_python, is_quiet=is_quiet) == []
+
+
+@pytest.mark.parametrize("glob", FILES)
+def test_each_glob_finds_files(glob: str) -> None:
+    assert any(CHECKOUT.glob(glob))
 
 
 @pytest.mark.parametrize(
@@ -90,9 +131,27 @@ def test_words_are_plain(file: Path) -> None:
         f'"""Run{" it" * MOST_WORDS}."""',
         f"# Run.\n#{' it' * MOST_WORDS}\n# again.\n",
         f"# The image is built {BANNED_WORDS[0]}.",
+        f"fail('Run{' it' * MOST_WORDS}')",
+        f"fail(f'Run {{it}}{' it' * MOST_WORDS}')",
+        "fail('What is missing is a base.')",
         "def run(what):\n    pass",
         "def run():\n    for one in ():\n        pass",
     ],
 )
 def test_odd_words_are_found(text: str) -> None:
     assert len(odd(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"\t# Run.\n\t# Run{' it' * MOST_WORDS}\n",
+        f"-- Run{' it' * MOST_WORDS}\n",
+        f"{{#- Run{' it' * MOST_WORDS} -#}}\n",
+        f"say 'Run{' it' * MOST_WORDS}'",
+        f'say "Run{" it" * MOST_WORDS}"',
+        f"python3 -c '\nraise SystemExit(\"Run{' it' * MOST_WORDS}\")\n'",
+    ],
+)
+def test_odd_words_of_shell_and_templates_are_found(text: str) -> None:
+    assert len(odd(text, is_python=False)) == 1

@@ -7,7 +7,7 @@ read -ra gpus <<<"$OPT_ARCH"
 PYTORCH_ROCM_ARCH=$(IFS=';' && echo "${gpus[*]}")
 MAX_JOBS=$(build-jobs 4)
 export PYTORCH_ROCM_ARCH MAX_JOBS
-# From 1.8.0 on it takes the GPU of the building machine, if rocminfo sees one, in place of the GPUs asked for.
+# Since 1.8.0 it replaces the GPUs asked for by that of the building machine, if rocminfo sees one.
 builder=source/op_builder/builder.py
 [[ ! -f $builder ]] || sed -i 's/os.environ\["PYTORCH_ROCM_ARCH"\] = /&os.environ.get("PYTORCH_ROCM_ARCH") or /' "$builder"
 pip install setuptools wheel packaging ninja -r source/requirements.txt

@@ -21,8 +21,8 @@ rpath=/opt/libfabric/lib
 case $OPT_GPU in
   amd)
     configure+=(--with-rocm="$toolkit" --with-cuda=no CPPFLAGS=-D__HIP_PLATFORM_AMD__)
-    # In a process with PyTorch's ROCm wheel, that wheel's HIP is loaded before and taken, because
-    # it answers to the same SONAME; the proof in test.sh says if it does not.
+    # PyTorch's ROCm wheel brings a HIP of its own. A process loads it first, and the plugin takes it,
+    # because it has the same SONAME. The proof in test.sh would show another SONAME.
     rpath+=:/opt/rocm/lib
     ;;
   nvidia)
@@ -48,10 +48,10 @@ make install-strip
 cd ..
 rm -f "$prefix"/lib/*.la
 
-# NCCL looks for libnccl-net.so; RCCL for librccl-net.so, but in ROCm 7.2 for libnccl-net.so; and with
-# NCCL_NET_PLUGIN=ofi for …-ofi.so. ldconfig lists a library under its SONAME, not under the name of a
-# copy or of a link to it (tried), so that each further name is an empty library that needs the plugin:
-# dlsym() looks there as well, and the plugin is loaded once.
+# NCCL looks for libnccl-net.so. RCCL looks for librccl-net.so, but in ROCm 7.2 for libnccl-net.so. With
+# NCCL_NET_PLUGIN=ofi the name ends in -ofi.so. The cache of ldconfig has a library under its SONAME
+# only, not under a copy's or link's name (tried). So each further name is an empty library that needs the
+# plugin. Then dlsym() looks into the plugin as well, and the plugin is loaded once.
 readonly folder=$prefix/lib
 for plugin in "$folder"/lib{nccl,rccl}-net{-ofi,}.so; do
   [[ ! -f $plugin ]] || built=$(readlink -f "$plugin")

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Find the image's Python and torch, compare them with what the plan says about them, and take out
-# what would keep NCCL from the site's network.
+# Find the image's Python and torch and compare them with the plan. Remove everything that would keep
+# NCCL from the site's network.
 set -euo pipefail
 
 # Where Apptainer keeps the environment of an image from a registry.
@@ -12,7 +12,7 @@ die() {
   exit 1
 }
 
-# An image of ours has no sources of its own for apt; those of the machine serve the build only (base-debian).
+# An image of ours has no sources for apt, because those of the machine serve the build only (base-debian).
 if command -v apt-get >/dev/null && [[ -z $(apt-get indextargets --no-release-info) ]]; then
   . /etc/os-release
   archive=$(mirrored debian)
@@ -81,8 +81,8 @@ if [[ -n $OPT_TORCH ]]; then
 fi
 
 mkdir -p "$own/bin"
-# Where later layers install: in that Python itself, unless its distribution keeps it for itself
-# (PEP 668) or it came without pip.
+# Later layers install into that Python itself. It must have pip, and its distribution must not keep it
+# for itself (PEP 668).
 may_install() {
   "$python" -m pip --version && ! "$python" - <<'PYTHON'
 import os
@@ -118,8 +118,9 @@ chmod 755 "$own"/bin/*
 # The image may name an environment of its own, in which these wrappers do not lie.
 printf 'unset VIRTUAL_ENV CONDA_PREFIX\nexport PATH=%s/bin:%q\n' "$own" "$image_path" >"$own/activate"
 
-# What leads NCCL to another network's plugin, and those plugins (NGC of 2026: NCCL_NET_PLUGIN, and folders
-# below /opt/amazon and /opt/hpcx; eth-cscs/alps-extended-images@2f16898, profile.env).
+# Remove plugins for other networks, and the variables that lead NCCL to them. NGC of 2026 has
+# NCCL_NET_PLUGIN, and folders below /opt/amazon and /opt/hpcx.
+# Source: eth-cscs/alps-extended-images@2f16898, profile.env.
 read -ra variables <<<"$OPT_UNSET"
 for name in "${variables[@]}"; do
   [[ ! -f $docker_env ]] || sed -i -E "/^[[:space:]]*(export[[:space:]]+)?$name=/d" "$docker_env"

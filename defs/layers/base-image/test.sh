@@ -1,6 +1,6 @@
 #!/bin/bash
-# Python and torch are those the layer says, torch computes and cannot be replaced by accident, and
-# no foreign plugin is left.
+# Python and torch are those of the layer's facts. Torch computes and cannot be replaced by accident. No
+# foreign plugin is left.
 set -euo pipefail
 
 python - <<'PYTHON'

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Make the conda environment 'pytorch' that later layers install into: in an image with Miniforge, on a host
-# with its own micromamba, mamba or conda, and with rattler where there is none.
+# Make the conda environment 'pytorch', into which later layers install. An image uses Miniforge. A host
+# uses its own micromamba, mamba or conda, else rattler.
 set -euo pipefail
 
 readonly home=$INSTALL_PREFIX/conda
@@ -19,8 +19,8 @@ else
 fi
 echo "conda environments are made with ${program[*]}"
 
-# A mirror's address may hold a password, and conda notes its command line in the environment: it gets the
-# address in a file, under another name. JSON is YAML, with quotes for all that there may be in it.
+# A mirror's address may hold a password, and conda notes its command line in the environment. So conda gets
+# the address in a file, under another name. JSON is YAML, and its quotes allow every character.
 channel=$OPT_CHANNEL
 MIRROR=$(mirrored "$OPT_CHANNEL")
 export MIRROR

@@ -2,8 +2,8 @@
 # Install NVIDIA's compiler beside the CUDA libraries of torch, and make one toolkit of both.
 set -euo pipefail
 
-# The release that torch requires is there already; this adds its other parts. cuobjdump is a package since CUDA 13.2
-# only, and reads older code.
+# Torch has installed the release that it requires; this adds the other parts. The program cuobjdump is a package
+# since CUDA 13.2 only, and reads older code.
 pip install "cuda-toolkit[cccl,crt,cudart,nvcc,nvml,nvvm,profiler]==$OPT_CUDA.*" "nvidia-cuda-cuobjdump==${OPT_CUDA%%.*}.*"
 
 packages=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia

@@ -16,8 +16,8 @@ configure=(
   LDFLAGS="-Wl,-rpath,$prefix/lib"
 )
 
-# GPU-direct transfers need the GPU's runtime, but the driver's half of it is on the machine that runs
-# the image only: so libfabric is to look for the libraries when it starts.
+# GPU-direct transfers need the GPU's runtime. The driver's half of it is only on the machine that runs
+# the image. So libfabric looks for the libraries when it starts.
 mkdir -p "$prefix"/lib
 case $OPT_GPU in
   nvidia)

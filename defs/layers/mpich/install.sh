@@ -8,8 +8,8 @@ cd source
 configure=(
   --prefix=/opt/mpich --disable-static
   --with-device=ch4:ofi --with-pm=hydra
-  # C only. Cray's own libraries have no libmpicxx to take the place of ours (olcf-user-docs@2745903,
-  # containers_on_frontier), so that nothing may be linked with it.
+  # C only. Nothing may be linked with libmpicxx, because Cray's libraries have none to replace ours
+  # (olcf-user-docs@2745903, containers_on_frontier).
   --disable-fortran --disable-cxx
   # The other engine, yaksa, is for data types in GPU memory and takes longer to compile than the rest.
   --with-datatype-engine=dataloop
@@ -21,8 +21,8 @@ else
   configure+=(--with-libfabric=embedded)
 fi
 
-# It asks pkg-config what libfabric needs to be linked statically, and mpicc would link every program with
-# that: with libcxi, libcurl and others that a host's MPI does without.
+# It asks pkg-config for the libraries of a static libfabric, and mpicc would link every program with them.
+# These are libcxi, libcurl and others that a host's MPI does not need.
 mkdir tools
 ln -s /bin/false tools/pkg-config
 if ! PATH=$PWD/tools:$PATH ./configure "${configure[@]}" >configure.log 2>&1; then

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The library has the name of MPICH's ABI, programs can be given another one of that name, and two
-# ranks compute together.
+# The library has the name of MPICH's ABI. Programs can load another library of that name. Two ranks
+# compute together.
 set -euo pipefail
 
 work=$(mktemp -d)

@@ -31,7 +31,7 @@ if held[-1:] != [torch.__version__]:
 
 
 def modules(package):
-    """What it brings, as `import` names it; of a namespace, the packages in it."""
+    """Return the modules of a package as `import` names them; of a namespace, its packages."""
     names = set()
     for path in package.files or ():
         parts = path.parts

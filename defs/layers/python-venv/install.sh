@@ -1,6 +1,6 @@
 #!/bin/bash
-# Make the virtual environment that later layers install into: in an image from the distribution's Python, on a
-# host from its own, which must be the plan's.
+# Make the virtual environment into which later layers install. An image uses the distribution's Python. A host
+# uses its own, which must be the plan's.
 set -euo pipefail
 
 if [[ -z $IMAGE_ROOT ]]; then

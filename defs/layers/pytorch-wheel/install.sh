@@ -10,8 +10,8 @@ packages=()
 # NCCL, and RCCL, which torch brings, opens them for InfiniBand and RoCE; without them it falls back to TCP.
 # A host has its own.
 [[ $OPT_VARIANT == cpu || -n $IMAGE_ROOT ]] || packages+=(libibverbs1 ibverbs-providers)
-# torch.compile starts a compiler at run time: for CPUs a C++ compiler, for GPUs (Triton) a C compiler, both with
-# Python's headers. Only what apt has: a base image of another distribution, or another Python, brings its own or none.
+# torch.compile starts a compiler at run time, which needs Python's headers. It is a C++ compiler for CPUs, a C
+# compiler for GPUs (Triton). Only what apt has: a base image of another distribution, or another Python, brings its own or none.
 if [[ -z $IMAGE_ROOT ]] && command -v apt-get >/dev/null; then
   command -v g++ >/dev/null || packages+=(g++ libc6-dev)
   headers=$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Every benchmark finds its libraries, has code for the GPUs asked for, and starts as far as it can without one.
+# Every benchmark finds its libraries and has code for the GPUs asked for. It starts as far as possible without a GPU.
 set -euo pipefail
 
 die() { echo "$1" >&2; exit 1; }

@@ -12,9 +12,9 @@ if ! command -v hipify-perl >/dev/null; then
 fi
 
 fetch-source rccl source
-# Up to 6.0 its own list of GPUs (13 of them) takes the place of what CMake is told, and each costs as much.
+# Up to 6.0 its own list of 13 GPUs overrides the option of CMake. The time to compile grows with each GPU.
 sed -i "/^set(DEFAULT_GPUS/,/)/c set(DEFAULT_GPUS ${OPT_ARCH// /;})" source/CMakeLists.txt
-# Each of our jobs would have 12 more, and 16 when it links; clang itself, as Debian has it, does not know the option.
+# Each job would have 12 more, and 16 when it links. Debian's clang does not know the option.
 sed -i '/(rccl PRIVATE -parallel-jobs=/d' source/CMakeLists.txt
 # Clang 17 as released takes no \% for a % in the message of a static_assert.
 find source/src -name '*.h' -exec sed -i 's/\\%/%/g' {} +

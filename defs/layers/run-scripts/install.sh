@@ -3,11 +3,11 @@
 set -euo pipefail
 
 mkdir -p "$IMAGE_ROOT/runscripts" "$IMAGE_ROOT/etc/sifwright"
-# A base image may have some (one of ours, one of LUMI's): those of the same names give way as a whole.
+# A base image, such as ours or LUMI's, may have run scripts. Those of the same names are replaced as a whole.
 (cd runscripts && for name in *; do rm -rf "$IMAGE_ROOT/runscripts/$name"; done)
 cp -r runscripts/. "$IMAGE_ROOT/runscripts/"
 cp site-environment "$IMAGE_ROOT/etc/sifwright/site-environment"
 
-# The image is read-only, so that Python could not keep bytecode later; unchecked, so that it depends
-# on no time stamp.
+# The image is read-only, so Python could not keep bytecode later. Unchecked bytecode depends on no time
+# stamp.
 python -m compileall -q --invalidation-mode unchecked-hash "$IMAGE_ROOT/runscripts"

@@ -1,8 +1,9 @@
 """Ends a rank whose MPI counts other ranks than were started: it would train alone, silently.
 
 That happens where the launcher and the MPI share no PMI, the protocol by which ranks learn of each
-other. conda-python-distributed puts this folder first on PYTHONPATH, and Python imports a module of
-this name when it starts. Nothing is imported for it: it waits for the libraries that start MPI.
+other. The program conda-python-distributed puts this folder first on PYTHONPATH. Python imports a
+module of this name when it starts. Nothing is imported for it: it waits for the libraries that
+start MPI.
 """
 
 import os
@@ -24,8 +25,8 @@ EX_CONFIG = 78  # sysexits.h: something was found in an unconfigured or misconfi
 PATIENCE = 3.0  # seconds
 BY_TORCHRUN = "torchrun starts ranks that MPI does not know: start each by srun or mpirun"
 BY_LAUNCHER = (
-    "what started it shares no PMI with this MPI: Open MPI needs srun --mpi=pmix or the mpirun of"
-    " Open MPI, MPICH needs srun --mpi=pmi2 or Hydra's mpiexec (srun --mpi=list says what is there)"
+    "the launcher shares no PMI with this MPI. Open MPI needs srun --mpi=pmix or Open MPI's mpirun."
+    " MPICH needs srun --mpi=pmi2 or Hydra's mpiexec. 'srun --mpi=list' shows what Slurm has"
 )
 
 
@@ -60,7 +61,7 @@ def before(function: "Callable[..., Any]", look: "Callable[..., None]") -> "Call
 
 
 def of_mpi4py(module: "Any") -> None:
-    """Look at once, or where mpi4py.rc says so, when the program starts MPI."""
+    """Look at once, or, if mpi4py.rc asks for it, when the program starts MPI."""
 
     def look(*_: "Any", **__: "Any") -> None:
         compare(module.COMM_WORLD.Get_size())

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.image
-DIGITS = ROOT / "examples" / "train_digits.py"
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ pytestmark = [
         reason="Lmod or Environment Modules is not installed: tools/install-test-programs",
     ),
 ]
-LMOD_LUA, LMOD_TCL, MODULES = TOOLS
+LMOD_LUA = TOOLS[0]
 USERNS = "--userns" if os.geteuid() == 0 else ""
 SEEN = "lib/python3.11/site-packages/toy/__init__.py"
 TRAIN = """import os, torch, torch.distributed as dist

@@ -19,7 +19,7 @@ ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 325545bc964b
+# step 56f0910ad6b1
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -29,13 +29,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step b80964f2cbcb
+# step 6c8ff37fbf2f
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step f0d7abb69a61
+# step 2e2ec4458278
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -50,7 +50,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 5020d6f4225b
+# step 4a542484d797
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -60,7 +60,7 @@ ENV PATH="/opt/mpich/bin${PATH:+:$PATH}" \
     HYDRA_LAUNCHER="${HYDRA_LAUNCHER:-fork}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 16c93d660c79
+# step 88007a5b883b
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -73,7 +73,7 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step e0a0cf05dddf
+# step 09c3b984fb1c
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -84,7 +84,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 7c16532f7cb3
+# step dd7eef6b8402
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -102,14 +102,14 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # torchdata: torchdata, with data loaders that resume in the middle of an epoch
-# step 117778d949cd
+# step 0814a855f269
 COPY layers/torchdata/ /.sifwright/layers/torchdata/
 RUN ["env", \
      "OPT_VERSION=0.11.0", \
      "bash", "/.sifwright/run", "torchdata"]
 
 # apex-rocm: AMD's apex for ROCm, with its fused optimizers and layer norms
-# step 40ba6860587b
+# step 6abc90610569
 COPY layers/apex-rocm/ /.sifwright/layers/apex-rocm/
 RUN ["env", \
      "OPT_VERSION=1.10.0", \
@@ -118,7 +118,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "apex-rocm"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 3507e17aefe2
+# step f5ed8f5f67b4
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -127,7 +127,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 533533adef42
+# step 8a78810a82d1
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -137,21 +137,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step b57a67d262e7
+# step d7b516259a36
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 70067d5246e5
+# step 199d482a6dc6
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 8b48ac9a365e
+# step 930467752b59
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -164,7 +164,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate, transformers, torchdata; apex for AMD" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="8b48ac9a365e825a0ea8259283a7b27ff132192ac0b285c5fa847974403d60d8"
+      org.sifwright.plan="930467752b59abdf0b1e65a16f61819507fb3fcf07406e31c535b8a3111bf5d9"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -7,7 +7,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 6abf4ded6006
+# step 12ba0b395eb1
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
@@ -19,7 +19,7 @@ ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step bc09c0901327
+# step 0b1a7fa89834
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -29,13 +29,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 879186b57161
+# step 000d980a08ce
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # openmpi: Open MPI from source, over UCX where the nodes have InfiniBand
-# step 34a470ab4a0c
+# step 126b799aee55
 COPY layers/openmpi/ /.sifwright/layers/openmpi/
 RUN ["env", \
      "OPT_VERSION=5.0.10", \
@@ -49,7 +49,7 @@ ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}" \
     OMPI_MCA_ras="${OMPI_MCA_ras:-^slurm}"
 
 # nccl: NCCL from source in /opt/nccl, for PyTorch from source and for tests (NVIDIA/nccl)
-# step 65e911f7f431
+# step c419d1fdd394
 COPY layers/nccl/ /.sifwright/layers/nccl/
 RUN ["env", \
      "OPT_VERSION=2.27.5", \
@@ -58,7 +58,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "nccl"]
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step fd63fe2c3033
+# step 6c0f92436bc8
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -77,7 +77,7 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 8b6e72c85134
+# step e54ab6a55c5b
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -87,7 +87,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 834b0d19e128
+# step 308351e58e5a
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -96,7 +96,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 9ec1f4dd6424
+# step aee842ec5be2
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -114,7 +114,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d7b7f0159241
+# step f0b4fefe2efa
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -127,7 +127,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="d7b7f0159241ebc116c98d46a90c77e369e63fe155b0c2919dc996bec28e24ee"
+      org.sifwright.plan="f0b4fefe2efa3ada357ea30a3fc0c81dc86109504f25386a17eee584d207a525"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

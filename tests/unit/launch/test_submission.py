@@ -1,7 +1,6 @@
 """Submission of jobs: its order, what a refusal leaves, and what two commands at once do."""
 
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from sifwright.launch.submit.schedulers import SCHEDULERS, JobState, slurm_state
 from sifwright.launch.submit.submission import Submission, prepare
 from sifwright.launch.submit.submit import missing, submit
 
-Answer = Callable[..., subprocess.CompletedProcess[str]]
 BASE = Task(key="1" * 9, name="base", parent="", image="local/a", words=())
 IMAGE = Task(key="2" * 9, name="image", parent=BASE.key, image="local/a", words=())
 JOBS = [

@@ -23,13 +23,13 @@ GROUP = "describe"
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _TORCH = (
     "installs torch: the layers python-venv and pytorch-wheel do it for a site's GPUs, with pins"
-    " and tests, and run-scripts starts it on many nodes"
+    " and tests. The layer run-scripts starts it on many nodes"
 )
 
 
 _ROOT = (
-    "{lines}: /root is named, which nobody but root can read: users of the image do not see what is"
-    " put there; put programs and data into /opt"
+    "{lines}: /root is named, which only root can read, so users of the image do not see its files."
+    " Put programs and data into /opt"
 )
 _RENDERED = re.compile(r"# (?:Written by sifwright |Image \S+ for site \S+, written by sifwright)")
 # As ARG and {{ NAME }} name it.

@@ -48,8 +48,8 @@ def _licences(sif: Path) -> Iterator[str]:
     with suppress(ValueError):
         if sbom and (names := [f"{part.name} ({part.reason})" for part in restricted(sbom)]):
             yield (
-                f"licences restrict who may be given {len(names)} packages, such as {names[0]}:"
-                " push it where only those can read it who may have it"
+                f"licences restrict the distribution of {len(names)} packages, such as {names[0]}:"
+                " push only where all readers may have them"
             )
             return
     try:
@@ -59,6 +59,6 @@ def _licences(sif: Path) -> Iterator[str]:
     torches = [python.torch for python in facts.pythons if python.torch]
     if facts.cuda or any(torch.cuda for torch in torches):
         yield (
-            "it holds NVIDIA's CUDA, and the licence (docs.nvidia.com/cuda/eula) says who may be"
-            " given it: push it where only those can read it who may have it"
+            "it holds NVIDIA's CUDA, and its licence restricts distribution"
+            " (docs.nvidia.com/cuda/eula): push only where all readers may have it"
         )

@@ -222,7 +222,7 @@ def login_fix(reference: Reference) -> str:
     """Return the advice for an image that is private or that the login may not read."""
     name = reference.registry
     return (
-        f"Log in with a name and password that may have it: {_LOGIN},"
+        f"Log in as a user who may read it: {_LOGIN},"
         f" 'apptainer registry login -u NAME docker://{name}' or 'docker login {name}'."
     )
 

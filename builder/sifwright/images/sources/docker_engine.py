@@ -15,8 +15,8 @@ from sifwright.system.progress import Timer
 _SECONDS = 120
 _PIECE = 1 << 20
 _FIX = (
-    "Start Docker Engine, or 'podman system service --time=0' and set DOCKER_HOST to its socket;"
-    " your user must be allowed to use it."
+    "Start Docker Engine, or 'podman system service --time=0' and set DOCKER_HOST to its socket."
+    " Your user must be allowed to use it."
 )
 
 

@@ -63,7 +63,7 @@ can_lock() {
   rm -f "$trial"
 }
 
-# Moved first: of two that find a stale one, only one gets it, and whoever moved a new one puts it back.
+# Move the lock first, because only one of two processes can move a stale lock. Put back a lock that is new.
 break_lock() { # break_lock IDENTITY
   local -r aside=$LOCK.$$
   mv -T "$LOCK" "$aside" 2>/dev/null || return 0

@@ -37,8 +37,8 @@ find_program() {
   fail "neither apptainer nor singularity is on PATH: load the module that brings one"
 }
 
-# The module's, which may be the central one; without a module, or with that of another installation,
-# the one that lies here.
+# Take the module's image, which may be the central one. Without a module, or with that of another
+# installation, take the image in this folder.
 find_image() {
   if [[ -n ${SIF:-} ]] && { [[ -z ${CONTAINERROOT:-} ]] || [[ $CONTAINERROOT -ef $ROOT ]]; }; then
     IMAGE=$SIF
@@ -144,8 +144,8 @@ become() { # become COMMAND ARGUMENT...: signals and exit status are then the co
 
 become_activated() { become bash -p -c "$ACTIVATED" "$NAME" "$@"; }
 
-# For those who have to tidy up afterwards. Bash would let a command in the background ignore Ctrl-C,
-# and one in the foreground would keep other signals from us until it ends. It would also say "Killed".
+# For callers that have to tidy up afterwards. A command in the background would ignore Ctrl-C. A command
+# in the foreground would keep other signals from this bash until it ends. Bash would also say "Killed".
 run() { # run COMMAND ARGUMENT...: one that becomes a program
   local status=0 child
   INTERRUPTED=

@@ -4,8 +4,9 @@
 #   user-software.squashfs               that file does, and the folder is empty; it stays, because
 #                                        modules that are loaded bind it
 #
-# Each step leaves the one or the other whole, so that a kill at any moment loses nothing:
+# Each step leaves the one or the other whole, so a kill at any moment loses nothing. The folder
 # user-software.old is there while the folder is emptied, user-software.placing while it is filled.
+#
 # shellcheck shell=bash source=packages.sh
 
 name_parts() {

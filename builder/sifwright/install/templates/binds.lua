@@ -1,5 +1,5 @@
--- The entries of a list. A comma behind a backslash is part of a bind's path; options belong to the bind before them,
--- if it has a target. So Apptainer reads them (pkg/util/bind).
+-- The entries of a list, as Apptainer reads them (pkg/util/bind). A comma behind a backslash is part of a bind's path.
+-- Options belong to the bind before them, if it has a target.
 local function entries(text, between)
    local found = {}
    for raw in (text .. between):gmatch("([^" .. between .. "]*)" .. between) do

@@ -13,7 +13,7 @@ def refuse_rpm_updates(plan: Plan) -> None:
     name = first.layer.name
     message = f"layer '{name}' installs updates of RPM packages, which no lock holds"
     fix = (
-        f"Take a base image that has the updates, and --set {name}.updates=false:"
-        " its digest is locked, and with it all its packages."
+        f"Take a base image that has the updates, and --set {name}.updates=false."
+        " Its digest locks all its packages."
     )
     raise MachineError.of(message, where=f"{plan.site.name}/{plan.image.name}", fix=fix)

@@ -32,8 +32,8 @@ _ONE_RELEASE = re.compile(r"===?([0-9]+)\.([0-9]+)(\.[0-9]+)*")
 # The answer of an index or a folder without the wheel.
 _NO_FILE = r": no such file$|\[Errno 2\]"
 _PIP = (
-    "Check the version, the network and the login of the index, or point pip at a mirror"
-    " (PIP_INDEX_URL, PIP_FIND_LINKS or pip.conf)."
+    "Check the version, the network and the login of the index. Or name a mirror for pip by"
+    " PIP_INDEX_URL, PIP_FIND_LINKS or pip.conf."
 )
 
 

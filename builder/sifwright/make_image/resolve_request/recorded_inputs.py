@@ -112,8 +112,8 @@ class Inputs:
                 f"{used.ref} is not what it was when it was first used here\n"
                 f"    expected: {before}\n    found:    {used.digest}",
                 where=f"layer '{used.layer}'",
-                fix=f"If that is meant, take the entry out of {self.folder / first_use.FILE},"
-                " or lock what is there now: sifwright lock SITE IMAGE --update base."
+                fix=f"If the change is meant, remove the entry from {self.folder / first_use.FILE}."
+                " Or lock the new digest: sifwright lock SITE IMAGE --update base."
                 " Nothing was built.",
             )
 

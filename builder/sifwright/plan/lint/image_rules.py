@@ -185,8 +185,8 @@ def _host_libfabric(plan: Plan) -> Iterator[Violation]:
             f"libfabric {own} (symbols {wanted}), and {of_host} (symbols {there}) with --host-mpi"
         )
         fix = (
-            "Use a libfabric.version that is not newer, or a newer one of the host: mpi.host."
-            " 'fi_info --version' on a node tells the host's."
+            "Use a libfabric.version that is not newer, or a newer one of the host (mpi.host)."
+            " Run 'fi_info --version' on a node for the host's version."
         )
         yield Violation(at=_given(plan, "libfabric", "version"), what=message, fix=fix)
 

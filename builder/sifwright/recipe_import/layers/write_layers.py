@@ -29,7 +29,7 @@ _AGAIN = {
 # The base's own line, in the terms of a layer's option.
 _IMAGE = {
     "type": "string",
-    "description": "What the recipe starts from; a digest after @ pins it",
+    "description": "The base image of the recipe; a digest after @ pins it",
     "pattern": "[^\\s#]+",
 }
 

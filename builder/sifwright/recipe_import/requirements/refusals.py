@@ -27,8 +27,8 @@ _COMMIT = re.compile(r"@[0-9a-f]{40}$")
 _HASH = re.compile(r"(?:^|&)(md5|sha1|sha224|sha256|sha384|sha512)=([^&]*)")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _WHEEL = (
-    "Put the wheel into a folder that this machine's pip looks into (PIP_FIND_LINKS, or find-links"
-    " in pip.conf), and name the package with its version."
+    "Put the wheel into a folder of this machine's pip (PIP_FIND_LINKS, or find-links in pip.conf)."
+    " Then name the package with its version."
 )
 
 

@@ -17,7 +17,7 @@ fi
 # The environment of RUN and %post, and what of it the base image says. It is not this script's own:
 # bash keeps some names for itself (UID, GROUPS), and others are the script's.
 declare -A recipe_env=() base_env=()
-# What the building machine hands to RUN and %post, as Docker hands its proxies; the rest of a step's own
+# The building machine's variables for RUN and %post, as Docker hands on its proxies. The rest of a step's
 # environment is not the recipe's.
 machine_env=()
 # Whether the base image's has what layers before this one add to it.
@@ -171,7 +171,7 @@ in_recipe() { # WORD…
   exec /usr/bin/env -i ${machine_env[@]+"${machine_env[@]}"} "${given[@]}" ${as_user[@]+"${as_user[@]}"} "$@" </dev/null
 }
 
-# RUN as Docker does it: by the words of SHELL, such as /bin/sh -c, which does not stop at the first error.
+# Do RUN as Docker does: by the words of SHELL. Those of /bin/sh -c do not stop at the first error.
 run() { # FOLDER FILE SHELL…
   (cd "$1" && in_recipe "${@:3}" "$(<"$layer/$2")")
 }
@@ -255,8 +255,8 @@ folder() { # PATH
   mkdir -p -- "$1"
 }
 
-# A folder that COPY brings takes the place of a link or a file, as in Docker 20.10 and buildah (tried),
-# but not of a link of the system's, such as /lib: no program would start after that.
+# A folder of COPY replaces a link or a file, as in Docker 20.10 and buildah (tried). It does not replace
+# a link of the system, such as /lib, because no program would start without it.
 copied_folder() { # PATH LINE
   if [[ -L $1 && ${1%/*} == '' && -d $1 ]]; then
     printf 'line %s of the recipe: COPY brings %s as a folder, which is a link here: call it %s\n' \
@@ -267,7 +267,7 @@ copied_folder() { # PATH LINE
   mkdir -p -- "$1"
 }
 
-# A folder gives way to a file or link of COPY's, but not with what is mounted there (/tmp): that is the
+# A folder gives way to a file or link of COPY. Mounted files below it (/tmp) stay, because they are the
 # building machine's.
 make_way() { # PATH
   local place mounted

@@ -76,8 +76,8 @@ fi
 layer_folder=$PWD
 cd "$SIFWRIGHT_BUILD"
 rm -rf "${TMPDIR:?}"/* "$layer_folder"
-# Remove leftovers of apt, if the layer ran it by itself, ldconfig's notes of inodes and times, and the
-# bytecode of packages that only install.
+# Remove leftovers of apt, if the layer ran it by itself. Remove ldconfig's notes of inodes and times, and
+# the bytecode of packages that only install.
 shopt -s nullglob
 [[ -n $IMAGE_ROOT ]] ||
   rm -rf /var/lib/apt/lists/* /var/cache/{apt/*.bin,apt/archives/*.deb,ldconfig/aux-cache}

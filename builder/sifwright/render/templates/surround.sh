@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Prepare a step in an OCI image. Add the usual folders to PATH, as Apptainer does (tried on 1.4.5), and map
-# the archive that its Debian was made from to this machine's mirror.
+# Prepare a step in an OCI image. Add the usual folders to PATH, as Apptainer does (tried on 1.4.5). Map
+# the archive of its Debian to this machine's mirror.
 for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
   case :$PATH: in
     *":$folder:"*) ;;

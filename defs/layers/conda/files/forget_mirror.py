@@ -19,7 +19,7 @@ NOTES = re.compile(
 
 
 def parts(mirror: str) -> tuple[str, str, str]:
-    """Scheme, login and place of an address; a password may hold an @."""
+    """Split an address into scheme, login and the rest; a password may hold an @."""
     scheme, _, rest = mirror.partition("://")
     host, slash, path = rest.partition("/")
     login, _, host = host.rpartition("@")
@@ -27,28 +27,28 @@ def parts(mirror: str) -> tuple[str, str, str]:
 
 
 def logins(login: str) -> set[str]:
-    """The login as conda may write it: encoded or not."""
+    """Return the login as conda may write it: encoded or not."""
     return {login, unquote(login), quote(unquote(login), safe=":")} if login else set()
 
 
 def forms(mirror: str) -> list[str]:
-    """The address with login and token, in all ways to write them, and without; longest first."""
-    scheme, login, place = parts(mirror)
-    places = {place, *(re.sub("/t/[^/]+", new, place, count=1) for new in ("", "/t/<TOKEN>"))}
+    """Return all ways to write the address, with and without login and token; longest first."""
+    scheme, login, rest = parts(mirror)
+    rests = {rest, *(re.sub("/t/[^/]+", new, rest, count=1) for new in ("", "/t/<TOKEN>"))}
     user = unquote(login).partition(":")[0]
     shown = {user, f"{user}:********", *logins(login)} if login else set()
     names = {"", *(f"{name}@" for name in shown)}
-    return sorted({f"{scheme}{name}{one}" for name in names for one in places}, key=len)[::-1]
+    return sorted({f"{scheme}{name}{rest}" for name in names for rest in rests}, key=len)[::-1]
 
 
 def traces(mirror: str, channel: str) -> set[str]:
-    """What must be nowhere: the address, with or without its scheme, the login, the token."""
-    _, login, place = parts(mirror)
-    token = re.search("/t/[^/]+", place)
-    plain = re.sub("/t/[^/]+", "", place, count=1)
-    found = {place, plain, *(f"//{one}@" for one in logins(login)), *([token[0]] if token else ())}
+    """Return the texts that no file may hold: address, login, token."""
+    _, login, rest = parts(mirror)
+    token = re.search("/t/[^/]+", rest)
+    plain = re.sub("/t/[^/]+", "", rest, count=1)
+    texts = {rest, plain, *(f"//{name}@" for name in logins(login)), *([token[0]] if token else ())}
     # The mirror may be the public server, asked with a login.
-    return {one for one in found if one not in channel}
+    return {text for text in texts if text not in channel}
 
 
 def main() -> str:

@@ -27,8 +27,8 @@ from rattler import (
 def main() -> None:
     """Create the environment of the command line, and end the process.
 
-    Python's own end takes the interpreter from threads of rattler that still release an object, and
-    then aborts now and then ("PyGILState_Release: thread state … must be current").
+    At a normal end, Python takes the interpreter from threads of rattler that still release an
+    object. It then aborts now and then ("PyGILState_Release: thread state … must be current").
     """
     asyncio.run(create(words()))
     os._exit(0)

@@ -37,8 +37,8 @@ SIF=${SIF:-} # a module of the image sets it
 [[ -n $SIF ]] || SIF=/project/build/image.sif
 [[ -e $SIF ]] || { echo "job: there is no image '$SIF': name it in SIF" >&2; exit 66; }
 
-# Binds: those of the environment, then what is there on this node. In a container, a source that is
-# missing is fatal, a target bound twice a warning, and so is one of these variables without the other.
+# Binds: those of the environment, then what is there on this node. In a container, a missing
+# source is fatal. A target bound twice is a warning, and so is one of these variables without the other.
 # shellcheck shell=bash
 # Lists of binds, as Apptainer reads them (pkg/util/bind).
 BINDS=()

@@ -30,16 +30,16 @@ _LOGIN = (
     rf"unauthorized|no basic auth|authentication required|(?<!permission )denied|{_STATUS}40[13]\b"
 )
 _PROXY_FIX = (
-    "See to the proxy that the engine's own service has (HTTPS_PROXY and NO_PROXY in its"
-    " environment, or its settings), with name and password if it wants them."
+    "See to the proxy of the engine's service: HTTPS_PROXY and NO_PROXY in its environment, or its"
+    " settings. Add a name and password if it wants them."
 )
 _HELPER_FIX = (
-    "Install that program where the engine finds it, or take its name out of the file that has it"
+    "Install that program where the engine finds it, or remove its name from the settings"
     " (credHelpers, credsStore, credential-helpers)."
 )
 _IDS_FIX = (
-    "Give the engine's user a range of ids in /etc/subuid and /etc/subgid (usermod --add-subuids"
-    " 100000-165535 --add-subgids 100000-165535 USER; podman system migrate)."
+    "Give the engine's user a range of ids in /etc/subuid and /etc/subgid: 'usermod --add-subuids"
+    " 100000-165535 --add-subgids 100000-165535 USER'. Then run 'podman system migrate'."
 )
 _STORAGE_FIX = "It came, and the engine cannot store it: the log of the engine may say more."
 _SETTINGS_FIX = (
@@ -47,12 +47,12 @@ _SETTINGS_FIX = (
     " certificate (/etc/docker/certs.d)."
 )
 _FORMAT_FIX = (
-    "The engine does not ask for an image of this format: push it in Docker's own (skopeo copy"
+    "The engine does not ask for an image of this format. Push it in Docker's own (skopeo copy"
     " --format v2s2), or use a later engine."
 )
 _PROCESSOR_FIX = "Name an image for {processor}: the registry has this one for others."
 _OTHER_FIX = (
-    "What came is not the image that was named: see what changes it on its way (a proxy, a cache),"
+    "The registry sent another image than the one named. See whether a proxy or a cache changes it,"
     f" or name another mirror in the file of {mirrors.VARIABLE}."
 )
 # The first that fits; else it is the network's doing.

@@ -29,8 +29,8 @@ _INSTALL = (
     " it with DOCKER_HOST=unix:///PATH."
 )
 _PERMISSION = (
-    "Become a member of the group that it belongs to ({group}: sudo usermod -aG {group} $USER), or"
-    " run a rootless engine (podman: systemctl --user start podman.socket)."
+    "Become a member of its group ({group}: sudo usermod -aG {group} $USER). Or run a rootless"
+    " engine (podman: systemctl --user start podman.socket)."
 )
 # Go's names of processors.
 _PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}

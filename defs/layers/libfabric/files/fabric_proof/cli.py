@@ -24,7 +24,7 @@ _SITE = Path("/etc/sifwright/site-environment")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the proof; 1 if it fails."""
+    """Print the proof; return 1 if it fails."""
     parser = argparse.ArgumentParser(prog="fabric_proof", description=__doc__)
     parser.add_argument("what", choices=("libfabric", "plugin"))
     parser.add_argument("--libfabric", default="/opt/libfabric", help="its prefix")
@@ -43,8 +43,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _plugin(words: argparse.Namespace) -> Iterator[Finding]:
     program = f"{words.libfabric}/bin/fi_info"
-    found = Path(words.folder).glob("lib*ccl-net*.so")
-    plugins = sorted({str(path.resolve()) for path in found if path.exists()})
+    files = Path(words.folder).glob("lib*ccl-net*.so")
+    plugins = sorted({str(path.resolve()) for path in files if path.exists()})
     if not plugins:
         yield broken("b", f"{words.folder} holds no plugin")
     yield from _probed(words)
@@ -64,13 +64,13 @@ def _libfabric(words: argparse.Namespace) -> Iterator[Finding]:
 
 
 def _probed(words: argparse.Namespace) -> Iterator[Finding]:
-    """What a training process meets, in a process of its own, which may die of it."""
+    """Probe in a process of its own, which a broken library may end."""
     command = [sys.executable, str(Path(__file__).with_name("probe.py")), words.gpu, _setting()]
     done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8")
     if done.returncode:
-        said = " ".join((done.stdout + done.stderr).split())
+        output = " ".join((done.stdout + done.stderr).split())
         yield broken(
-            "a", f"importing torch or loading the plugin ended with {done.returncode}: {said}"
+            "a", f"importing torch or loading the plugin ended with {done.returncode}: {output}"
         )
         return
     facts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -78,7 +78,7 @@ def _probed(words: argparse.Namespace) -> Iterator[Finding]:
 
 
 def _setting() -> str:
-    """NCCL_NET_PLUGIN as a rank has it: the environment's, or the site's where it has none."""
+    """Return NCCL_NET_PLUGIN of the environment, else of the site."""
     if "NCCL_NET_PLUGIN" in os.environ or not _SITE.exists():
         return os.environ.get("NCCL_NET_PLUGIN", "")
     pairs = (line.partition("=") for line in _SITE.read_text(encoding="utf-8").splitlines())

@@ -1,4 +1,4 @@
-"""What an ELF file tells the loader, and the names that are written in it."""
+"""ELF files: their entries for the loader, and the names in them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Elf:
     runpath: tuple[str, ...] = ()
 
     def folders(self) -> list[str]:
-        """Where the loader looks for what this library opens, before its cache; in its order."""
+        """Return the folders in which the loader looks before its cache, in its order."""
         environment = os.environ.get("LD_LIBRARY_PATH", "").split(":")
         own = self.runpath or self.rpath
         # Only a library without a RUNPATH has its RPATH read, and then before everything else.
@@ -59,29 +59,29 @@ def read(path: str) -> Elf:
 
 
 def words(path: str, pattern: bytes) -> list[str]:
-    """The whole strings in a file that match; a string ends where C ends it."""
+    """Return the strings of C in a file that match as a whole."""
     with Path(path).open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        found = {match[1].decode() for match in re.finditer(rb"(" + pattern + rb")\0", data)}
-    return sorted(found)
+        matches = {match[1].decode() for match in re.finditer(rb"(" + pattern + rb")\0", data)}
+    return sorted(matches)
 
 
 def holds(path: str, text: bytes) -> bool:
-    """Whether a text stands anywhere in a file."""
+    """Tell whether a file holds a text."""
     with Path(path).open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ).find(text) >= 0
 
 
 def _segments(data: mmap.mmap) -> list[tuple[int, int, int, int]]:
-    """Type, offset, address and size of each part that is loaded or tells how to."""
+    """Return type, offset, address and size of each part for the loader."""
     start, size, count = (*struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54))
-    found = []
-    for place in range(count):
+    segments = []
+    for index in range(count):
         kind, _, offset, address, _, length = struct.unpack_from(
-            "<IIQQQQ", data, start + place * size
+            "<IIQQQQ", data, start + index * size
         )
-        found.append((kind, offset, address, length))
-    return found
+        segments.append((kind, offset, address, length))
+    return segments
 
 
 def _dynamic(data: mmap.mmap, segment: tuple[int, int, int, int]) -> list[tuple[int, int]]:
@@ -93,7 +93,7 @@ def _dynamic(data: mmap.mmap, segment: tuple[int, int, int, int]) -> list[tuple[
 
 
 def _offset(segments: list[tuple[int, int, int, int]], address: int) -> int:
-    """Where in the file a part is that the loader puts at an address."""
+    """Return the offset in the file of the part that the loader puts at an address."""
     for kind, offset, start, length in segments:
         if kind == _LOAD and start <= address < start + length:
             return offset + address - start

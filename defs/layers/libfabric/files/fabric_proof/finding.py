@@ -11,8 +11,11 @@ __all__ = ["Finding", "broken", "proved"]
 class Finding:
     """An answer to one of the questions.
 
-    a: which NCCL or RCCL; b: which plugin it looks for and gets; c: whether all libraries are
-    found, and once; d: which interface is used; e: what libfabric offers.
+    - a: which NCCL or RCCL
+    - b: which plugin it looks for and gets
+    - c: whether all libraries are found, and once
+    - d: which interface is used
+    - e: what libfabric offers
     """
 
     question: str

@@ -1,4 +1,4 @@
-"""Say of what a training process met whether the plugin will be loaded, and name what is broken."""
+"""Tell from the facts of a process whether the plugin will be loaded, and name what is broken."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _interface(group: dict[str, Any], wanted: list[int], kind: str) -> Finding:
 
 
 def memory(facts: dict[str, Any]) -> Iterator[Finding]:
-    """Whether libfabric reaches the GPU's memory."""
+    """Tell whether libfabric reaches the GPU's memory."""
     if facts["state"] == "found":
         yield proved("e", f"{facts['libfabric']} reaches GPU memory through {facts['file']}")
     if facts["state"] == "not built":

@@ -1,4 +1,4 @@
-"""What the loader and fi_info say of libraries on disk, with nothing in the environment to help."""
+"""Libraries on disk, as the loader and fi_info report them without LD_* in the environment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COMPLAINTS = (
 
 
 def resolved(paths: Iterable[str]) -> Iterator[Finding]:
-    """Whether each file finds all its libraries and symbols with an empty LD_LIBRARY_PATH."""
+    """Check that each file finds all its libraries and symbols with an empty LD_LIBRARY_PATH."""
     for path in paths:
         lines = _ldd(path)
         bad = [line for line in lines if any(word in line for word in _COMPLAINTS)]
@@ -38,28 +38,28 @@ def resolved(paths: Iterable[str]) -> Iterator[Finding]:
 
 
 def same_libfabric(plugin: str, program: str) -> Iterator[Finding]:
-    """What fi_info tells is of use only if it is the plugin's libfabric that tells it."""
+    """Refuse a fi_info that uses another libfabric than the plugin."""
     mine, other = _found(plugin, "libfabric.so.1"), _found(program, "libfabric.so.1")
     if mine and mine != other:
         yield broken("e", f"{plugin} takes {mine}, but {program} {other or 'none'}")
 
 
 def providers(program: str, wanted: str, release: str) -> Iterator[Finding]:
-    """Whether fi_info lists a provider; without hardware, it names those that are built in."""
+    """Check that fi_info lists a provider; without hardware, it lists those that are built in."""
     listed = _run([program, "-l"])
-    found = [line[:-1] for line in listed if line.endswith(":") and not line.startswith(" ")]
-    text = f"fi_info lists {', '.join(found) or 'nothing'}"
-    if wanted in found:
+    names = [line[:-1] for line in listed if line.endswith(":") and not line.startswith(" ")]
+    text = f"fi_info lists {', '.join(names) or 'nothing'}"
+    if wanted in names:
         yield proved("e", text)
     else:
         yield broken("e", f"{text}, not {wanted}")
-    said = _run([program, "--version"])
-    if release and f"libfabric: {release}" not in said:
-        yield broken("e", f"libfabric is not release {release}: {' '.join(said)}")
+    version = _run([program, "--version"])
+    if release and f"libfabric: {release}" not in version:
+        yield broken("e", f"libfabric is not release {release}: {' '.join(version)}")
 
 
 def _found(path: str, library: str) -> str:
-    """Where a program or library gets another one from."""
+    """Return the file that the loader gives a program or library for a name."""
     for line in _ldd(path):
         name, _, rest = line.partition(" => ")
         if name == library and rest.startswith("/"):
@@ -72,7 +72,7 @@ def _ldd(path: str) -> list[str]:
 
 
 def _run(command: list[str]) -> list[str]:
-    """All that a program prints; that it does not run is told the same way."""
+    """Return the lines that a program prints, or one that says why it does not run."""
     clean = {name: text for name, text in os.environ.items() if not name.startswith("LD_")}
     try:
         done = subprocess.run(

@@ -19,7 +19,7 @@ class _LinkMap(ctypes.Structure):
 
 
 def mapped(pattern: str) -> list[str]:
-    """The libraries of this process whose file name matches, each once."""
+    """Return the libraries of this process whose file name matches, each once."""
     lines = Path("/proc/self/maps").read_text(errors="replace", encoding="utf-8").splitlines()
     files = {line.split(maxsplit=5)[5] for line in lines if "/" in line}
     return sorted(file for file in files if re.fullmatch(pattern, os.path.basename(file)))  # noqa: PTH119
@@ -39,7 +39,7 @@ def open_for(caller: str, name: str) -> ctypes.CDLL:
 
 
 def path_of(library: ctypes.CDLL) -> str:
-    """The file of an opened library."""
+    """Return the file of an opened library."""
     link_map = ctypes.POINTER(_LinkMap)()
     handle = ctypes.c_void_p(library._handle)  # noqa: SLF001  # the standard way to ask dlinfo()
     ctypes.CDLL(None).dlinfo(handle, _LINK_MAP, ctypes.byref(link_map))

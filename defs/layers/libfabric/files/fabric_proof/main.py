@@ -1,4 +1,4 @@
-"""What test.sh of the layers runs: `python3 /opt/sifwright/fabric_proof/main.py plugin …`."""
+"""The program for test.sh of layers: `python3 /opt/sifwright/fabric_proof/main.py plugin …`."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,8 @@
-"""Which files a communications library looks for as its network plugin, and which interface.
+"""Names of the network plugin and of its interface, as a communications library asks for them.
 
-Read from the library itself, because the names changed: NCCL has always asked for libnccl-net.so,
-RCCL for librccl-net.so, but in ROCm 7.2 for libnccl-net.so (ROCm/rocm-systems pull request 4201).
+They are read from the library itself, because they changed. NCCL has always asked for
+libnccl-net.so. RCCL asks for librccl-net.so, but in ROCm 7.2 for libnccl-net.so
+(ROCm/rocm-systems pull request 4201).
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ _WHOLE_NAMES = 22100
 
 
 def asked_for(library: str, version: int, setting: str = "") -> list[list[str]]:
-    """Names to open, as groups of which one must be found; `setting` is NCCL_NET_PLUGIN."""
-    found = elf.words(library, _NAMES)
-    prefix = _prefix(found)
+    """Return names to open, in groups; one of each must exist. `setting` is NCCL_NET_PLUGIN."""
+    texts = elf.words(library, _NAMES)
+    prefix = _prefix(texts)
     if setting:
         return [_as_set(item, prefix, version) for item in setting.split(",") if item]
-    whole = [name for name in found if name.endswith(".so") and "%" not in name]
+    whole = [name for name in texts if name.endswith(".so") and "%" not in name]
     # A compiler may have hidden the short name in the code (NCCL 2.18, 2.21): the long one tells.
     return [[name] for name in whole or ([f"{prefix}.so"] if prefix else [])]
 
 
 def interfaces(library: str) -> list[int]:
-    """The versions of the interface that the library knows, newest first; it takes the newest."""
+    """Return the versions of the interface that the library knows, the newest first."""
     numbers = (int(name.rpartition("_v")[2]) for name in elf.words(library, _INTERFACES))
     return sorted(numbers, reverse=True)
 
 
-def _prefix(found: list[str]) -> str:
-    for name in found:
+def _prefix(texts: list[str]) -> str:
+    for name in texts:
         if "%" in name or not name.endswith(".so"):
             return name.partition("-net")[0] + "-net"
     return ""

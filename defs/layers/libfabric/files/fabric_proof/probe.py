@@ -1,7 +1,7 @@
-"""Do what a training process does, and tell what happened: run in a process of its own.
+"""Load libraries as a training process does, and print the facts as JSON.
 
-PyTorch first, then what its NCCL or RCCL would open. Printed as JSON, because whatever is wrong
-with a library may end the process.
+PyTorch comes first, then the plugin that its NCCL or RCCL would open. This runs in a process of its
+own, because a broken library may end the process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def probe(gpu: str, setting: str) -> Facts:
-    """Everything there is to know; what failed is there with its reason."""
+    """Return all facts; a failure is one, with its reason."""
     facts: Facts = {"torch": torch_facts()}
     library = library_facts(gpu, facts)
     if library:
@@ -61,7 +61,7 @@ def torch_facts() -> Facts:
 
 
 def library_facts(gpu: str, facts: Facts) -> str:
-    """The file of NCCL or RCCL that training would use, and how it is known."""
+    """Return the file of NCCL or RCCL that training would use; note its origin in `facts`."""
     if gpu not in LIBRARIES:
         return ""
     pattern = rf"{LIBRARIES[gpu].partition('.')[0]}\.so[.0-9]*"
@@ -80,7 +80,7 @@ def library_facts(gpu: str, facts: Facts) -> str:
 
 
 def torch_library(gpu: str) -> str:
-    """The part of torch that is for the GPU; a CPU build has none."""
+    """Return the part of torch for the GPU, which a CPU build lacks."""
     spec = importlib.util.find_spec("torch")
     name = {"nvidia": "libtorch_cuda.so", "amd": "libtorch_hip.so"}[gpu]
     for folder in (spec and spec.submodule_search_locations) or ():
@@ -91,22 +91,22 @@ def torch_library(gpu: str) -> str:
 
 
 def inside_torch(gpu: str) -> list[str]:
-    """Torch itself, where NCCL is a part of it (the CUDA 11 wheels up to 2.2)."""
+    """Return torch itself, if NCCL is a part of it (the CUDA 11 wheels up to 2.2)."""
     path = torch_library(gpu)
     return [path] if path and elf.words(path, rb"ncclNetPlugin_v[0-9]+") else []
 
 
 def needed_by_torch(gpu: str) -> str:
-    """Where the loader finds NCCL for torch, as ldd says even if other libraries are missing."""
+    """Return the file of NCCL for torch; ldd names it even if other libraries are missing."""
     path = torch_library(gpu)
     if not path:
         return ""
     command = ["ldd", path]
     lines = subprocess.run(command, capture_output=True, check=False, encoding="utf-8").stdout
     for line in lines.splitlines():
-        name, arrow, found = line.strip().partition(" => /")
+        name, arrow, path = line.strip().partition(" => /")
         if arrow and name == LIBRARIES[gpu]:
-            return str(Path("/", found.split()[0]).resolve())
+            return str(Path("/", path.split()[0]).resolve())
     return ""
 
 
@@ -135,7 +135,7 @@ def opened(library: str, group: list[str], wanted: object) -> Facts:
 
 
 def gpu_memory(gpu: str, libfabric: str) -> Facts:
-    """Whether libfabric can reach the GPU's memory: built for it, and its runtime found."""
+    """Tell whether libfabric was built for GPU memory, and finds the runtime for it."""
     name = RUNTIMES.get(gpu, "")
     facts: Facts = {"libfabric": libfabric, "runtime": name, "state": "not built"}
     if not name or not Path(libfabric).exists():
