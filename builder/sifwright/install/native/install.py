@@ -207,7 +207,8 @@ def claimed(folder: NativeFolder) -> Iterator[None]:
     """Hold the folder inside; raises `MachineError` if another process does."""
     (folder.private / cache_folder.CLAIMS).mkdir(mode=0o755, parents=True, exist_ok=True)
     with ExitStack() as stack:
-        if not stack.enter_context(claims.try_claim(folder.private, _CLAIM)):
+        fix = "Choose another --prefix."
+        if not stack.enter_context(claims.try_claim(folder.private, _CLAIM, fix=fix)):
             message = "another process installs or uninstalls there"
             raise MachineError.of(message, where=str(folder.root), fix="Wait for its end.")
         yield
