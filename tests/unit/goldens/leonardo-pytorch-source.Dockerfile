@@ -58,7 +58,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "nccl"]
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step fd63fe2c3033
+# step c298015cc982
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -66,6 +66,8 @@ RUN ["env", \
      "OPT_ARCH=sm_80", \
      "OPT_MPI_PATCH=2.0", \
      "OPT_SYSTEM_NCCL=true", \
+     "OPT_OPENBLAS=true", \
+     "OPT_NUMA=true", \
      "OPT_BUILD_VARIABLES=", \
      "OPT_NUMPY_LINE=numpy2-4", \
      "OPT_NUMPY=2.4.6", \
@@ -77,17 +79,18 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 8b6e72c85134
+# step 7e68001eea46
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
      "OPT_VENDOR=nvidia", \
      "OPT_ARCH=sm_80", \
+     "OPT_IMAGE_FILES=true", \
      "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.25.0.tar.gz 0.25.0 a7ac1b3ab489d71f6e27edfad1e27616e4b8a9b1517e60fce4a950600d3510e8", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 834b0d19e128
+# step f7b3eb61bb7d
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -96,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 9ec1f4dd6424
+# step b702e7e88a09
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -114,7 +117,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d7b7f0159241
+# step b8cc79f9da24
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -127,7 +130,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="d7b7f0159241ebc116c98d46a90c77e369e63fe155b0c2919dc996bec28e24ee"
+      org.sifwright.plan="b8cc79f9da24055827a8ccd2ad9eaa807f1ec914e325bcc6381adbb0af00f4b8"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
