@@ -233,6 +233,10 @@ LOOKED_UP = {
     ),
     "test-of-nobody": case(append(EXTRA, "test: tol\n")),
     "test-twice": case(append(EXTRA, "test: tool\n"), write("layers/extra/test.sh", SCRIPT)),
+    "host-need-option-unknown": case(
+        append(TOOL, "host-needs: [{header: a.h, package: a-dev, module: a, when: hours}]\n")
+    ),
+    "host-need-of-no-kind": case(append(TOOL, "host-needs: [{package: a-dev, module: a}]\n")),
     "patches-option-unknown": case(append(TOOL, "patches: patch\n")),
     "patches-missing": case(
         append(TOOL, "patches: version\n"), write("layers/tool/patches/1.0.0/a.patch", "")

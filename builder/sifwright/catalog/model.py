@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sifwright.catalog.host_need import HostNeed
 from sifwright.catalog.layer_builds import LayerBuild, Resources
 from sifwright.catalog.site import (
     SITE_FACTS,
@@ -171,6 +172,7 @@ class Layer:
     options: Mapping[str, Option] = field(default_factory=dict)
     suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     requires: tuple[Requirement, ...] = ()
+    host_needs: tuple[HostNeed, ...] = ()
     provides: tuple[str, ...] = ()
     facts: Mapping[str, Origin] = field(default_factory=dict)
     compatible: tuple[VersionRule, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sifwright.catalog import layer_builds, model, site_environment
+from sifwright.catalog.host_need import HostNeed
 from sifwright.catalog.site import Builds, GpuLibraries, HostMpi, HostSoftware, LocalDisk
 
 # Keys of a site that are mappings of several fields.
@@ -58,6 +59,7 @@ def layer(
         options={key: _option(key, value) for key, value in data.get("options", {}).items()},
         suits=_suits(data),
         requires=tuple(_need(item) for item in data.get("requires", ())),
+        host_needs=tuple(map(_host_need, data.get("host-needs", ()))),
         facts={key: _origin(value) for key, value in data.get("facts", {}).items()},
         compatible=tuple(_rule(rule) for rule in data.get("compatible", ())),
         bootstrap=tuple(_bootstrap(*item) for item in data.get("bootstrap", {}).items()),
@@ -120,6 +122,12 @@ def _need(data: str | dict[str, Any]) -> model.Requirement:
     if isinstance(data, str):
         return model.Requirement(name=data)
     return model.Requirement(name=data["name"], suits=_suits(data))
+
+
+def _host_need(data: dict[str, Any]) -> HostNeed:
+    kinds: Any = ("header", "library", "shared-library", "program")
+    kind = next(key for key in kinds if key in data)
+    return HostNeed(kind=kind, name=data[kind], suits=_suits(data), **_fields(data, kind, "for"))
 
 
 def _origin(data: dict[str, str]) -> model.Origin:

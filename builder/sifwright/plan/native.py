@@ -30,7 +30,7 @@ def native_catalog(catalog: Catalog, site: Site, image: Image) -> Catalog:
     host = catalog.layers[HOST]
     host = replace(host, provides=(*host.provides, *site.native.provides))
     slots = list(_slots(catalog, image, site.native))
-    if problems := list(_problems(catalog, image, slots)):
+    if problems := [*_python_problem(catalog, image), *_problems(catalog, image, slots)]:
         raise PlanError(*problems)
     layers = {name: _without_packages(layer, site) for name, layer in catalog.layers.items()}
     image = replace(image, layers=(ImageSlot(choices=(HOST,)), *slots))
@@ -58,6 +58,17 @@ def _slots(catalog: Catalog, image: Image, host: HostSoftware) -> Iterator[Image
         manager = ENV_MANAGERS[host.env_manager]
         choices = tuple(manager if name in managers else name for name in slot.choices)
         yield replace(slot, choices=choices, skip_if_provided=skip)
+
+
+def _python_problem(catalog: Catalog, image: Image) -> Iterator[Problem]:
+    """Report an image whose Python is that of its base: a host has no such layer."""
+    for slot in image.layers:
+        for layer in map(catalog.layers.__getitem__, slot.choices):
+            if layer.bootstrap and "python" in layer.provides:
+                managers = " or ".join(f"'{name}'" for name in ENV_MANAGERS.values())
+                message = f"layer '{layer.name}', which has its Python, can be in images only"
+                fix = f"Take an image with layer {managers}, such as pytorch."
+                yield Problem(where=f"image '{image.name}'", what=message, fix=fix)
 
 
 def _problems(catalog: Catalog, image: Image, slots: list[ImageSlot]) -> Iterator[Problem]:

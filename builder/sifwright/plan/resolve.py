@@ -23,7 +23,7 @@ from sifwright.errors import PlanError, Problem, UsageError, quoted
 from sifwright.plan import base_request, sources
 from sifwright.plan.compatibility import Resolver, layer_problems
 from sifwright.plan.model import NAME, Plan, Step
-from sifwright.plan.native import native_catalog
+from sifwright.plan.native import HOST, native_catalog
 from sifwright.plan.select_layers import Selected, Selection, mpi_problems, select
 
 MAX_SHOWN = 100
@@ -120,7 +120,9 @@ def _not_used(selection: Selection, image: Image, layer_name: str) -> Problem:
         if left_out.layer == layer_name:
             message = f"the layer is left out here: {left_out.reason}"
             return Problem(what=message, fix="Leave the setting out.")
-    message = f"image '{image.name}' has no layer '{layer_name}'"
+    is_native = selection.layers[0].name == HOST
+    whole = "an installation on the host" if is_native else f"image '{image.name}'"
+    message = f"{whole} has no layer '{layer_name}'"
     return Problem(what=message, fix=did_you_mean(layer_name, [x.name for x in selection.layers]))
 
 

@@ -7,7 +7,7 @@ from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import Problem
 from sifwright.plan.model import StepSource
 
-_OFF = ("", "none", "false")
+OFF = ("", "none", "false")
 _PATCHES = "patches/"
 
 
@@ -50,7 +50,7 @@ def source_problems(layer: Layer, options: Mapping[str, Value]) -> Iterator[Prob
                 fix=f"{did_you_mean(value.text, source.versions)}"
                 f" To add it: sifwright pins {layer.name} {source.name} {value.text} --add",
             )
-    if layer.patches and options[layer.patches].text not in _OFF:
+    if layer.patches and options[layer.patches].text not in OFF:
         yield from _patch_problems(layer, options[layer.patches])
 
 
@@ -67,8 +67,8 @@ def _patch_problems(layer: Layer, value: Value) -> Iterator[Problem]:
 
 def _needed(layer: Layer, options: Mapping[str, Value]) -> Iterator[Source]:
     for source in layer.sources:
-        switched_off = source.when and options[source.when].text in _OFF
-        if not switched_off and options[source.option].text not in _OFF:
+        switched_off = source.when and options[source.when].text in OFF
+        if not switched_off and options[source.option].text not in OFF:
             yield source
 
 

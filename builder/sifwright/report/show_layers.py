@@ -79,6 +79,7 @@ def layer_lines(layer: Layer) -> Iterator[str]:
         or ("no test" if layer.built is not None else ""),
         "for sites with": _suits(layer.suits),
         "requires": ", ".join(_need(need) for need in layer.requires),
+        "a host needs": ", ".join(f"{need.name} ({need.package})" for need in layer.host_needs),
         "provides": ", ".join(layer.provides),
         "says": ", ".join(f"{name} ({_origin(o)})" for name, o in layer.facts.items()),
         "takes": f"{layer.disk_mb} MB" if layer.disk_mb else "",

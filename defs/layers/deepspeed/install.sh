@@ -19,7 +19,8 @@ if [[ $OPT_OPS == true ]]; then
     PYTORCH_ROCM_ARCH=$(IFS=';' && echo "${gpus[*]}")
     export PYTORCH_ROCM_ARCH
   fi
-  apt-install libaio-dev
+  # A host has its own: host-needs of layer.yaml.
+  [[ -n $IMAGE_ROOT ]] || apt-install libaio-dev
 fi
 MAX_JOBS=$(build-jobs 4)
 export MAX_JOBS

@@ -31,7 +31,13 @@ done
 # ---- what is built -----------------------------------------------------------------------------------
 
 export USE_DISTRIBUTED=1 USE_MPI=1 BUILD_TEST=0 BUILD_CAFFE2=0
-export BLAS=OpenBLAS USE_MKLDNN=1
+packages=(libibverbs1 ibverbs-providers) # NCCL opens them for InfiniBand and RoCE
+export USE_MKLDNN=1
+if [[ $OPT_OPENBLAS == true ]]; then
+  export BLAS=OpenBLAS
+  packages+=(libopenblas-dev)
+fi
+if [[ $OPT_NUMA == true ]]; then packages+=(libnuma-dev); else export USE_NUMA=0; fi
 # 4 GiB each: the CUDA and HIP kernels of attention take that and more.
 MAX_JOBS=$(build-jobs 4)
 export MAX_JOBS
@@ -120,8 +126,8 @@ if ((${#variables[@]})); then export "${variables[@]}"; fi
 
 # ---- build ------------------------------------------------------------------------------------------
 
-# A host has its own. The last two: NCCL opens them for InfiniBand and RoCE.
-[[ -n $IMAGE_ROOT ]] || apt-install libopenblas-dev libnuma-dev libibverbs1 ibverbs-providers
+# A host has its own: host-needs of layer.yaml.
+[[ -n $IMAGE_ROOT ]] || apt-install "${packages[@]}"
 # setuptools: what suits each release's pyproject.toml (Spack's py-torch: <80 up to 2.9, >=77 from 2.13).
 pip install "setuptools>=77.0.3,<80" wheel "numpy==$OPT_NUMPY" "cmake>=3.27" ninja
 requirements="requirements-build.txt"

@@ -27,8 +27,9 @@ PYTHON
 
 # torch.compile compiles, with what install.sh brings or the base image has.
 headers=$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')
-has_compiler() { command -v apt-get || command -v g++; } >/dev/null
-has_headers() { [[ $headers == /usr/include/* || -f $headers/Python.h ]]; }
+is_image() { [[ -z ${IMAGE_ROOT-} ]]; } # a host may have none, as install has noted
+has_compiler() { { is_image && command -v apt-get; } || command -v g++; } >/dev/null
+has_headers() { [[ -f $headers/Python.h ]] || { is_image && [[ $headers == /usr/include/* ]]; }; }
 if has_compiler && has_headers; then
   TORCHINDUCTOR_CACHE_DIR=$(mktemp -d)
   # Inductor else compiles PyTorch's headers once more for each kind of vector unit, to see which it may use.
@@ -53,7 +54,7 @@ fi
 installed=$(python -c 'import importlib.metadata as m; print(m.version("torch"))')
 grep -qxF "torch==$installed" "$PIP_CONSTRAINT"
 
-if [[ $OPT_VARIANT != cpu && $(/sbin/ldconfig -p) != *libibverbs.so.1* ]]; then
+if is_image && [[ $OPT_VARIANT != cpu && $(/sbin/ldconfig -p) != *libibverbs.so.1* ]]; then
   echo "no libibverbs.so.1: NCCL would not use InfiniBand, and train over TCP" >&2
   exit 1
 fi

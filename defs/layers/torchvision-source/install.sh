@@ -25,8 +25,11 @@ case $OPT_VENDOR in
     ;;
 esac
 
-# A host has its own.
-[[ -n $IMAGE_ROOT ]] || apt-install libjpeg-dev libpng-dev
+if [[ $OPT_IMAGE_FILES == false ]]; then
+  export TORCHVISION_USE_JPEG=0 TORCHVISION_USE_PNG=0
+elif [[ -z $IMAGE_ROOT ]]; then
+  apt-install libjpeg-dev libpng-dev # a host has its own: host-needs of layer.yaml
+fi
 # Up to 0.21 setup.py uses what setuptools 77 removed (Spack's py-torchvision).
 if [[ $(printf '%s\n' "$OPT_VERSION" 0.22 | sort -V | head -n 1) == "$OPT_VERSION" ]]; then
   pip install "setuptools<77"

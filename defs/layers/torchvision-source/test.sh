@@ -19,10 +19,11 @@ kept = torchvision.ops.nms(box.repeat(2, 1), torch.tensor([0.5, 0.9]), 0.5)
 if kept.tolist() != [1]:
     sys.exit(f"nms keeps {kept.tolist()} of two equal boxes, not [1]")
 image = torch.zeros(3, 8, 8, dtype=torch.uint8)
-for encode, decode in (
+pairs = (
     (torchvision.io.encode_png, torchvision.io.decode_png),
     (torchvision.io.encode_jpeg, torchvision.io.decode_jpeg),
-):
+)
+for encode, decode in pairs if os.environ["OPT_IMAGE_FILES"] == "true" else ():
     if decode(encode(image)).shape != image.shape:
         sys.exit(f"{encode.__name__} and {decode.__name__} do not go together")
 if os.environ["OPT_VENDOR"] != "cpu" and not torch.ops.torchvision._cuda_version() > 0:

@@ -80,6 +80,38 @@ def test_no_compiler(project: Project, tmp_path: Path) -> None:
     assert "The site has module gcc/13.2" in done.stderr
 
 
+@pytest.mark.smoke
+def test_modules_that_may_have_a_header(project: Project, tmp_path: Path) -> None:
+    """Name them before a file is written; with the module of the header, the compiler finds it."""
+    layer = project.folder / "defs/layers/last/layer.yaml"
+    needs = [{"header": "tiny.h", "package": "libtiny-dev", "module": "libtiny|tiny"}]
+    write(layer, json.loads(layer.read_text()) | {"host-needs": needs})
+    modules, include = tmp_path / "modules", tmp_path / "include"
+    make_module(modules, "numerics/tiny/1.2", f'prepend_path("CPATH", "{include}")')
+    make_module(modules, "untiny/1", "")
+    include.mkdir()
+    (include / "tiny.h").touch()
+    done = install(project, modules)
+    assert (done.returncode, project.prefix.exists()) == (5, False), done.stderr
+    assert "no compiler finds tiny.h, which layers last need" in done.stderr
+    assert "package: libtiny-dev). The site has module numerics/tiny/1.2.\n" in done.stderr
+    assert "untiny" not in done.stderr
+    native = {"provides": [], "modules": ["numerics/tiny/1.2"], "source": "this test"}
+    change_site(project, modules={"init": str(LMOD)}, native=native)
+    done = install(project, modules)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_layer_that_asks_for_a_package(project: Project, tmp_path: Path) -> None:
+    """Name the modules that may have it, as `install` cannot know of it before."""
+    project.add("last", last="apt-install libtiny-dev")
+    make_module(tmp_path / "modules", "tiny/1.2", "")
+    done = install(project, tmp_path / "modules")
+    assert done.returncode == 6, done.stderr
+    assert "layer 'last' asks for packages of the system: libtiny-dev" in done.stderr
+    assert "for libtiny-dev, the site has module tiny/1.2" in done.stderr
+
+
 # A wrapper as Cray's `cc`: it compiles for MPI, whatever it is called with.
 WRAPPER = '#!/bin/bash\necho "$*" >>"{log}"\nexec mpicc "$@"\n'
 # The Python of the environment, without pip, which would come from an index.

@@ -56,6 +56,7 @@ def test_two_ranks_add_up(release: tuple[str, str], tmp_path: Path) -> None:
     variables = os.environ.get("SIFWRIGHT_TEST_BUILD_VARIABLES", "")
     words = [f"host.python={PYTHON}", f"host.program={sys.executable}"]
     words += [f"pytorch-source.version={version}", f"pytorch-source.build-variables={variables}"]
+    words += ["pytorch-source.openblas=false"] if "BLAS=" in variables else []
     words = [word for setting in words for word in ("--set", setting)]
     options = ("--project", tmp_path, "install", "local", "source", "--prefix", tmp_path / "prefix")
     done = sifwright(*options, *words, timeout=None)

@@ -58,7 +58,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "nccl"]
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step 6c0f92436bc8
+# step c09bc9fd8b63
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -66,6 +66,8 @@ RUN ["env", \
      "OPT_ARCH=sm_80", \
      "OPT_MPI_PATCH=2.0", \
      "OPT_SYSTEM_NCCL=true", \
+     "OPT_OPENBLAS=true", \
+     "OPT_NUMA=true", \
      "OPT_BUILD_VARIABLES=", \
      "OPT_NUMPY_LINE=numpy2-4", \
      "OPT_NUMPY=2.4.6", \
@@ -77,17 +79,18 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step e54ab6a55c5b
+# step fbee792e03f8
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
      "OPT_VENDOR=nvidia", \
      "OPT_ARCH=sm_80", \
+     "OPT_IMAGE_FILES=true", \
      "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.25.0.tar.gz 0.25.0 a7ac1b3ab489d71f6e27edfad1e27616e4b8a9b1517e60fce4a950600d3510e8", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 308351e58e5a
+# step 4c3e2b8705bf
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -96,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step aee842ec5be2
+# step fb63b868276d
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -114,7 +117,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f0b4fefe2efa
+# step e47135a29531
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -127,7 +130,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="f0b4fefe2efa3ada357ea30a3fc0c81dc86109504f25386a17eee584d207a525"
+      org.sifwright.plan="e47135a2953193d16b7fa03acd5f2c83a09d4df754b41f572b2a5737d84c35b5"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -160,6 +160,7 @@ def test_a_host_without_nccl(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
     options = {"ARCH": "sm_80", "VENDOR": "nvidia", "VERSION": "2.10.0", "SYSTEM_NCCL": "true"}
+    options |= {"OPENBLAS": "true", "NUMA": "true"}
     env = {f"OPT_{name}": value for name, value in options.items()}
     env |= {"INSTALL_PREFIX": str(tmp_path), "IMAGE_ROOT": str(tmp_path), "CUDA_HOME": "/nowhere"}
     env["PATH"] = f"{tmp_path}:/usr/bin:/bin"

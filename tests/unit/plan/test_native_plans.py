@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sifwright.catalog.model import Catalog
-from sifwright.errors import PlanError
+from sifwright.errors import PlanError, UsageError
 from sifwright.install.native import host_script
 from sifwright.plan.resolve import resolve
 from sifwright.plan.select_layers import IMAGES_ONLY
@@ -53,3 +53,18 @@ def test_left_out_layers_have_a_reason(real: Catalog) -> None:
 def test_a_site_must_say_what_its_host_provides(real: Catalog) -> None:
     with pytest.raises(PlanError, match="does not say what its host provides"):
         resolve(real, "lumi", "pytorch", (), prefix="/sw/app")
+
+
+def test_an_image_whose_python_is_that_of_its_base(real: Catalog) -> None:
+    """Advise no layer that a host cannot have."""
+    with pytest.raises(PlanError) as refused:
+        resolve(real, "local", "base-image", (), prefix="/sw/app")
+    (problem,) = refused.value.problems
+    assert problem.what == "layer 'base-image', which has its Python, can be in images only"
+    assert problem.fix == "Take an image with layer 'python-venv' or 'conda', such as pytorch."
+
+
+def test_a_setting_of_a_base(real: Catalog) -> None:
+    settings = ["base-debian.packages=vim"]
+    with pytest.raises(UsageError, match="an installation on the host has no layer 'base-debian'"):
+        resolve(real, "local", "pytorch", settings, prefix="/sw/app")

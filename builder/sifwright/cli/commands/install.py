@@ -7,7 +7,7 @@ from pathlib import Path
 from sifwright.cli.commands.native_module import module_name, native_site
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import submission, submit_jobs
-from sifwright.cli.options.context import load, progress_of
+from sifwright.cli.options.context import definitions, progress_of
 from sifwright.errors import UsageError
 from sifwright.install.native import host_script, render_native
 from sifwright.install.native.install import NativeRequest, install
@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> None:
         fix = "Give each installation a command and a --prefix."
         raise UsageError.of("an installation has one site and one image", fix=fix)
     folder, progress = native_folder(arguments.prefix), progress_of(arguments)
-    catalog = load(arguments)
+    catalog = definitions(arguments)  # a base image has no part in it
     site = native_site(arguments, catalog)
     catalog = with_env_manager(catalog, site, arguments.env_manager or "")
     words = arguments.site, arguments.image, arguments.settings

@@ -9,7 +9,12 @@ from pathlib import Path
 from sifwright.catalog.model import Catalog
 from sifwright.cli.options import context, matrix
 from sifwright.errors import MachineError, UsageError
-from sifwright.install.native.native_folder import InstalledVersion, NativeFolder, native_folder
+from sifwright.install.native.native_folder import (
+    InstalledVersion,
+    NativeFolder,
+    native_folder,
+    without_link,
+)
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan.model import Plan
 from sifwright.plan.native import with_env_manager
@@ -73,7 +78,7 @@ def write(output: ImageFolder, page: str) -> Path:
 def _write_fleet(arguments: Namespace, target: Path) -> Path:
     now = datetime.now(UTC)
     catalog = context.definitions(arguments)
-    prefixes = [NativeFolder(Path(prefix).absolute()) for prefix in arguments.prefix]
+    prefixes = [without_link(NativeFolder(Path(prefix).absolute())) for prefix in arguments.prefix]
     states = list(_states(catalog, arguments, now))
     states += [prefix_state(folder, partial(_native_plan, catalog), now) for folder in prefixes]
     for state in states:

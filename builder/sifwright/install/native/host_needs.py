@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sifwright.errors import MachineError, Problem
-from sifwright.install.native import host_script
+from sifwright.install.native import host_script, layer_needs
 from sifwright.plan.model import Plan, Step
 from sifwright.plan.native import ENV_MANAGERS
 from sifwright.plan.select_layers import why_not_suitable
@@ -27,16 +27,18 @@ _PROGRAMS = {
     _GIT: [("^git(/|$)", "git")],
 }
 _LACKS = "sifwright: lacks"
+_NEED = "need"
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 # Modules may lie on a busy shared file system.
 _SECONDS = 600.0
 _MOST_LINES = 12
 
 
-def require(plan: Plan, env: Mapping[str, str]) -> None:
-    """Raise `MachineError` with all modules, variables and programs that the host lacks.
+def require(plan: Plan, env: Mapping[str, str]) -> list[Problem]:
+    """Raise `MachineError` with all modules, variables, programs and files that the host lacks.
 
-    `env` are the variables of a step. Nothing is written.
+    `env` are the variables of a step. Nothing is written. Returns notes of what the layers can do
+    without.
     """
     command = ["bash", "--noprofile", "--norc", "-c", _script(plan)]
     done = processes.capture(command, env=env, timeout=_SECONDS)
@@ -50,8 +52,9 @@ def require(plan: Plan, env: Mapping[str, str]) -> None:
         message = f"its modules and programs cannot be asked for{tail}"
         fix = f"Correct modules.init of defs/sites/{plan.site.name}.yaml, or load what it needs."
         problems.append(Problem(where=f"site '{plan.site.name}'", what=message, fix=fix))
-    if problems:
-        raise MachineError(*problems)
+    if errors := [problem for problem in problems if problem.severity == "error"]:
+        raise MachineError(*errors)
+    return problems
 
 
 def require_space(plan: Plan, root: Path, scratch: Path, installed: int) -> None:
@@ -79,6 +82,7 @@ def _script(plan: Plan) -> str:
     names = {step.layer.name for step in plan.steps}
     values = {
         "lacks": _LACKS,
+        "need": _NEED,
         "modules": site.modules,
         "loaded": host_script.loaded_modules(site, is_build=True),
         "library_path": _VARIABLE.findall(site.modules.library_path),
@@ -91,6 +95,10 @@ def _script(plan: Plan) -> str:
         "makes_venv": ENV_MANAGERS["venv"] in names,
         "makes_conda": ENV_MANAGERS["conda"] in names,
         "programs": list(_programs(plan)),
+        "needs": {
+            (item.need.kind, item.need.name): f"(^|/)({item.need.module})"
+            for item in layer_needs.layer_needs(plan)
+        },
     }
     return template("install/native/templates/host_needs.sh.j2").render(values)
 
@@ -117,13 +125,16 @@ def _words(plan: Plan, step: Step) -> Iterator[str]:
 
 def _problem(plan: Plan, kind: str, name: str, detail: str, alternatives: str) -> Problem:
     """Return the problem of one thing that is missing; modules that may have it are named."""
+    modules = "".join(f" The site has module {module}." for module in alternatives.split())
+    if kind == _NEED:
+        problem = layer_needs.problem(plan, detail, name)
+        return replace(problem, fix=problem.fix + modules)
     message, fix = _MESSAGES[kind]
     file = f"defs/sites/{plan.site.name}.yaml"
     words = {"name": name, "detail": detail, "file": file}
     words["python"] = plan.variables.get("HOST_PYTHON_VERSION", "")
     words["layers"] = ", ".join(_users(plan, detail))
     words["key"] = "modules.host" if name in plan.site.modules.host else "native.modules"
-    modules = "".join(f" The site has module {module}." for module in alternatives.split())
     where = f"site '{plan.site.name}'"
     return Problem(where=where, what=message.format(**words), fix=fix.format(**words) + modules)
 

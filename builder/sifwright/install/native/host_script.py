@@ -76,6 +76,12 @@ def activation(plan: Plan, folder: Path) -> str:
     return text.render(values, modules=site.modules, loaded=loaded, end="return 1")
 
 
+def no_packages(site: Site) -> str:
+    """Return the program that stands for `apt-install` in a step: it names the site's modules."""
+    text = template("install/native/templates/no_packages.sh.j2")
+    return text.render(modules=site.modules, loaded=loaded_modules(site, is_build=True))
+
+
 def saved_rules(rules: Iterable[EnvRule]) -> dict[str, list[str]]:
     """Return the names whose values are kept for later, and the lines that set them."""
     rules = list(rules)

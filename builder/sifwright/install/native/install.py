@@ -73,7 +73,7 @@ def install(request: NativeRequest, progress: Progress) -> None:
     `TestError` if a step or a test fails.
     """
     folder, plan = request.folder, request.plan
-    _check_host(request)
+    _check_host(request, progress)
     missing = [str(path) for path in (folder.root, *folder.root.parents) if not path.exists()]
     with _umask(0o022), claimed(folder), Timer(progress) as timer:
         if not folder.record.exists():
@@ -100,9 +100,10 @@ def _forget_damaged(request: NativeRequest, progress: Progress) -> None:
         progress.note(f"{request.version}: {more}: it is installed again")
 
 
-def _check_host(request: NativeRequest) -> None:
+def _check_host(request: NativeRequest, progress: Progress) -> None:
     folder, plan = request.folder, request.plan
-    host_needs.require(plan, install_steps.environment())
+    for note in host_needs.require(plan, install_steps.environment()):
+        progress.note(str(note))
     if not folder.installed(plan.id):
         there = tree_snapshot.recorded_bytes(folder.snapshot(plan.id))
         host_needs.require_space(plan, folder.root, folder.scratch, there)
@@ -207,7 +208,8 @@ def claimed(folder: NativeFolder) -> Iterator[None]:
     """Hold the folder inside; raises `MachineError` if another process does."""
     (folder.private / cache_folder.CLAIMS).mkdir(mode=0o755, parents=True, exist_ok=True)
     with ExitStack() as stack:
-        if not stack.enter_context(claims.try_claim(folder.private, _CLAIM)):
+        fix = "Choose another --prefix."
+        if not stack.enter_context(claims.try_claim(folder.private, _CLAIM, fix=fix)):
             message = "another process installs or uninstalls there"
             raise MachineError.of(message, where=str(folder.root), fix="Wait for its end.")
         yield

@@ -29,12 +29,6 @@ _OTHERS = (
     *("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "NVCC_", "MAKEFLAGS", "MFLAGS"),
     *("CMAKE_ARGS", "CMAKE_BUILD_TYPE", "USE_", "BUILD_", "TORCH_", "PYTORCH_", "HOROVOD_"),
 )
-_NO_PACKAGES = """#!/bin/bash
-# Refuse packages of the system: an ordinary user cannot install them.
-echo "layer '$SIFWRIGHT_LAYER' asks for packages of the system: $*." \
-  "Load a module that has them, and name it in native.modules of the site's file" >&2
-exit 1
-"""
 
 
 def environment() -> dict[str, str]:
@@ -100,7 +94,8 @@ class HostSteps:
             build_folder.copy_settings(build, host_settings.prepare_native(self.scratch))
             write_files(build, self._files(number), build_files.BUILD)
             (build / "prefix").write_text(f"{self.folder}\n", encoding="utf-8")
-            (build / "bin/apt-install").write_text(_NO_PACKAGES, encoding="utf-8")
+            refusal = host_script.no_packages(self.plan.site)
+            (build / "bin/apt-install").write_text(refusal, encoding="utf-8")
             script = host_script.step_script(self.plan, number, build)
             if self._bash(script, {"TMPDIR": str(build / "tmp")}) != 0:
                 raise BuildError(self.watcher.problem("the step failed"))

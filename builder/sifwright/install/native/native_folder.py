@@ -132,7 +132,8 @@ class NativeFolder:
 def native_folder(prefix: str) -> NativeFolder:
     """Return the folder; raises `UsageError` for paths that cannot hold an installation.
 
-    A new folder must be empty or absent, and an old one must be ours and where it was made.
+    A new folder must be empty or absent, and an old one must be ours and where it was made. A link
+    to an old one is followed.
     """
     root = Path(prefix)
     if not _PATH.fullmatch(prefix) or len(prefix) > _LONGEST:
@@ -141,11 +142,21 @@ def native_folder(prefix: str) -> NativeFolder:
     root = Path(os.path.normpath(root))
     folder = NativeFolder(root)
     if folder.record.exists():
+        folder = without_link(folder)
         _refuse_moved(folder)
     elif root.exists() and (not root.is_dir() or any(root.iterdir())):
         message = "is not empty, and is no folder of 'sifwright install'"
         raise UsageError.of(message, where=f"--prefix {prefix}", fix="Name a new folder.")
     return folder
+
+
+def without_link(folder: NativeFolder) -> NativeFolder:
+    """Return the folder by the path that its scripts have, if that leads to it; else itself.
+
+    Raises `UsageError` as `NativeFolder.read` does.
+    """
+    made = NativeFolder(Path(folder.read()["prefix"]))
+    return made if made.root.resolve() == folder.root.resolve() else folder
 
 
 def _refuse_moved(folder: NativeFolder) -> None:

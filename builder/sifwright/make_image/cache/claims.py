@@ -22,6 +22,7 @@ from sifwright.system.liveness import ProcessIdentity
 # Seconds of silence after which a holder on another machine counts as gone: twelve missed beats.
 LIFETIME = 60.0
 _SHORTEST, _LONGEST = 0.05, 0.5
+_OTHER_CACHE = "Choose another folder with SIFWRIGHT_CACHE."
 
 
 class Entries(Protocol):
@@ -63,8 +64,13 @@ def claim(store: Entries, key: str, *, on_wait: Callable[[str], None]) -> Iterat
 
 
 @contextmanager
-def try_claim(root: Path, key: str, *, prunes: bool = False) -> Iterator[bool]:
-    """Hold the claim inside; yields False, at once, if somebody has it."""
+def try_claim(
+    root: Path, key: str, *, prunes: bool = False, fix: str = _OTHER_CACHE
+) -> Iterator[bool]:
+    """Hold the claim inside; yields False, at once, if somebody has it.
+
+    `fix` says how to choose another folder, if the file system of `root` has no hard links.
+    """
     path = root / CLAIMS / key
     if not _is_free(root, path):
         yield False
@@ -72,7 +78,7 @@ def try_claim(root: Path, key: str, *, prunes: bool = False) -> Iterator[bool]:
     own = ProcessIdentity.here(prunes=prunes)
     # Under a name of its own first, so that nobody ever reads half of it.
     with liveness.hold(path.with_name(f".{own.token}"), own):
-        ours = _link(path.with_name(f".{own.token}"), path)
+        ours = _link(path.with_name(f".{own.token}"), path, fix)
         try:
             yield ours
         finally:
@@ -112,7 +118,7 @@ def _is_free(root: Path, path: Path) -> bool:
     return True
 
 
-def _link(temporary: Path, path: Path) -> bool:
+def _link(temporary: Path, path: Path, fix: str) -> bool:
     """Give our file the claim's name, if it is free; one step also on NFS, see open(2), O_EXCL."""
     try:
         os.link(temporary, path)
@@ -121,8 +127,7 @@ def _link(temporary: Path, path: Path) -> bool:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        message = "the step cache is on a file system without hard links"
-        fix = "Choose another folder with SIFWRIGHT_CACHE."
+        message = "it is on a file system without hard links"
         raise MachineError.of(message, where=str(path.parent), fix=fix) from error
     # Not by the answer: NFS may repeat a request that was carried out, and report that it failed.
     return temporary.stat().st_nlink > 1

@@ -1,0 +1,86 @@
+"""The folder that `sifwright install` gets by --prefix, and what is refused there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.system.native.project import Project, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.conftest import Cli
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a short name: a prefix has at most 80 characters."""
+    return tmp_path_factory.mktemp("p")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+def test_a_link_to_an_installation(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    """Mean the folder that the link leads to: scripts have its path."""
+    assert run_cli(*project.words()).code == 0
+    link = tmp_path / "link"
+    link.symlink_to(project.prefix)
+    done = run_cli(*replace(project, prefix=link).words())
+    assert f"up to date: {project.prefix}/current" in done.out, done.err
+    page = tmp_path / "page.html"
+    words = ("--project", project.folder, "report", "--all", "--prefix", link, "--output", page)
+    assert f"{project.prefix}: current" in run_cli(*words).out
+    assert run_cli("uninstall", link).code == 0
+    assert not project.prefix.exists()
+
+
+def test_a_copy_of_an_installation(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    assert run_cli(*project.words()).code == 0
+    shutil.copytree(project.prefix, tmp_path / "copy", symlinks=True)
+    done = run_cli("uninstall", tmp_path / "copy")
+    assert (done.code, f"was moved: it was installed as {project.prefix}" in done.err) == (2, True)
+
+
+def test_a_file_system_without_hard_links(
+    project: Project, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    done = run_cli(*project.words())
+    assert done.code == 5
+    assert f"{project.prefix}/.sifwright/claims: it is on a file system without hard" in done.err
+    assert done.err.endswith("Choose another --prefix.\n")
+
+
+def test_no_registry_is_asked_for_a_base(run_cli: Cli, tmp_path: Path) -> None:
+    words = ("install", "local", "base-image", "--prefix", tmp_path / "prefix", "--module", "a/1")
+    done = run_cli(*words, "--set", "base-image.from=docker://registry.invalid/some/image")
+    assert (done.code, "registry" in done.err) == (4, False)
+
+
+def test_two_images(project: Project, run_cli: Cli) -> None:
+    """Keep both; `current` and a module of the same name lead to the last one."""
+    assert run_cli(*project.words()).code == 0
+    first = project.current
+    image = project.folder / "defs/images/tiny.yaml"
+    shutil.copy(image, image.with_name("other.yaml"))
+    project.add("more")
+    project.image("first", "last", "more")
+    words = project.words()
+    assert run_cli(*words[:4], "tiny", *words[4:]).code == 0
+    assert project.current != first
+    assert len(list((project.prefix / "versions").iterdir())) == 2
+    done = run_cli(*words[:4], "other", *words[4:])
+    assert "installed" in done.out
+    assert project.current == first
