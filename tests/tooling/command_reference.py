@@ -50,7 +50,8 @@ def _options(command: argparse.ArgumentParser) -> Iterator[str]:
     required = " ".join(_name(each) for each in shown if each.option_strings and each.required)
     usage = " ".join(filter(None, (command.prog.split(" SITE")[0], words, required, "[OPTION…]")))
     yield f"```\n{usage}\n```\n"
-    items = [_wrapped(f"- `{_name(each)}`: {each.help or ''}", "  ") for each in shown]
+    texts = ((_name(each), (each.help or "").replace("%%", "%")) for each in shown)
+    items = [_wrapped(f"- `{name}`: {text}", "  ") for name, text in texts]
     yield "".join(items)
 
 

@@ -186,7 +186,8 @@ class _CatalogReader:
             if name == site_environment.FILE:
                 continue  # made when the plan is resolved
             if not (self.project / name).is_dir():
-                self.add(self.project / name, "no such folder", f"'{folder.name}' includes it.")
+                fix = f"Layer '{folder.name}' includes it: copy it there, or set --project."
+                self.add(self.project / name, "no such folder", fix)
             files = tuple(self.tree(self.project / name, self.project))
             self.included.append((name, files))
             yield from files

@@ -55,7 +55,7 @@ def site_lines(site: Site) -> Iterator[str]:
     }
     for title, facts in sections.items():
         lines = [(name, text) for name, text in facts if text]
-        yield from _titled(title, (f"  {name:<20}{text}".rstrip() for name, text in lines))
+        yield from _titled(title, (f"  {name:<19} {text}".rstrip() for name, text in lines))
     yield from _environment(site)
     for title, texts in (
         ("limits", site.limits),
@@ -133,7 +133,7 @@ def _launchers(site: Site) -> Iterator[tuple[str, str]]:
         yield f"{launcher} speaks", ", ".join(options.pmi)
         if options.avoid:
             source = f" ({options.source})" if options.source else ""
-            yield f"{launcher}, better not", f"{options.avoid}{source}"
+            yield f"avoid {launcher}", f"{options.avoid}{source}"
 
 
 def _partitions(site: Site) -> Iterator[tuple[str, str]]:

@@ -36,10 +36,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("image", metavar="IMAGE", nargs="?", default="", help="an image of the site")
     shared.add_output_folder(parser)
     add("--osv", default="", metavar="FILE|URL", help="a dump of OSV's vulnerabilities: all.zip")
-    add("--data", default="", metavar="DIR|TAR", help="all data is there, and no server is asked")
+    add("--data", default="", metavar="DIR|TAR", help="read all data from there; ask no server")
     text = "write the data that was read into a new folder, for --data and 'bundle --audit'"
     add("--save", default="", metavar="DIR", help=text)
-    add("--processor", default="", metavar="NAME", help="as in aarch64; default: this machine's")
+    add("--processor", default="", metavar="NAME", help="as aarch64; default: this machine's")
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print JSON")
     output.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0")

@@ -36,9 +36,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_plan(parser)
     matrix.add_arguments(parser)
     shared.add_build_options(parser)
-    text = "what runs the steps: apptainer, or Docker Engine or podman's service (docker)"
+    text = "run the steps by apptainer, or by Docker Engine or podman's service (docker)"
     parser.add_argument("--engine", choices=("apptainer", "docker"), default="apptainer", help=text)
-    text = "what comes of it: a SIF, or an image in the engine (docker's default)"
+    text = "build a SIF, or an image of the engine (docker's default)"
     parser.add_argument("--format", choices=("sif", "image"), help=text)
     shared.add_secret(parser)
     text = "run the steps up to this layer's into the cache, and make no image"

@@ -41,8 +41,8 @@ class _Report:
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("action", choices=("list", "verify", "prune"), help="what to do")
-    add("--keep-size", default="", metavar="SIZE", help="prune: what may stay: 50G, 500M, 1.5T")
-    add("--dry-run", action="store_true", help="prune: say what would go")
+    add("--keep-size", default="", metavar="SIZE", help="prune: size to keep, as 50G, 500M, 1.5T")
+    add("--dry-run", action="store_true", help="prune: list, and remove nothing")
     shared.add_json(parser)
 
 

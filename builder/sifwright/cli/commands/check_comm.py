@@ -25,11 +25,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--nodes", type=int, default=0, help="nodes to use (all of the allocation)")
     add("--ranks-per-node", type=int, default=0, metavar="N", help="ranks per node (one per GPU)")
-    add("--backend", default="", choices=("gloo", "mpi", "nccl"), help="default: nccl with GPUs")
+    add(
+        "--backend",
+        default="",
+        choices=("gloo", "mpi", "nccl"),
+        help="backend of torch; default: nccl with GPUs",
+    )
     add("--min-size", default="1K", metavar="SIZE", help="smallest size in bytes, or K, M, G (1K)")
     add("--max-size", default="512M", metavar="SIZE", help="largest size (512M)")
-    add("--launch", default="", metavar="COMMAND", help="start a rank per task with this instead")
-    add("--environment", default="", metavar="DIR", help="on the host, in this environment")
+    add(
+        "--launch",
+        default="",
+        metavar="COMMAND",
+        help="launcher and options, instead of the site's",
+    )
+    add("--environment", default="", metavar="DIR", help="run on the host, in this environment")
     shared.add_json(parser)
 
 

@@ -28,10 +28,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_site_and_image(parser)
     add = parser.add_argument
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--requirements", metavar="FILE", help="what pip is to install")
-    text = "exactly what is locked: pylock.toml, uv.lock, pixi.lock, environment.yml"
+    source.add_argument("--requirements", metavar="FILE", help="requirements file for pip")
+    text = "lock file to install exactly: pylock.toml, uv.lock, pixi.lock, environment.yml"
     source.add_argument("--lock", metavar="FILE", help=text)
-    add("--name", default="", metavar="NAME", help="of the image that this makes (IMAGE-extended)")
+    add("--name", default="", metavar="NAME", help="name of the new image (IMAGE-extended)")
     add("--dry-run", action="store_true", help="show the plan only, as 'sifwright plan' does")
     shared.add_set(parser)
     shared.add_build_options(parser)

@@ -13,7 +13,7 @@ GROUP = "build"
 def add_arguments(parser: ArgumentParser) -> None:
     text = "a layered SIF; with --compression also a flat one"
     parser.add_argument("sif", metavar="SIF", help=text)
-    parser.add_argument("target", metavar="TARGET", help="where the flat one goes")
+    parser.add_argument("target", metavar="TARGET", help="the new flat SIF")
     text = "compression of the flat SIF (default: that of the layers; another one repacks all)"
     parser.add_argument("--compression", choices=("zstd", "gzip"), default="", help=text)
 

@@ -40,13 +40,25 @@ _SHOWN_LINES = 8
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("recipe", metavar="FILE", help="a Dockerfile, or a definition file of Apptainer")
-    add("--name", default="", metavar="NAME", help="of the image; default: the file's or folder's")
-    add("--context", default="", metavar="DIR", help="where it copies from; default: its folder")
-    add("--target", default="", metavar="STAGE", help="of a Dockerfile; default: the last one")
+    add(
+        "--name",
+        default="",
+        metavar="NAME",
+        help="name of the image; default: the file's or folder's",
+    )
+    add(
+        "--context",
+        default="",
+        metavar="DIR",
+        help="folder of COPY and %%files; default: the recipe's",
+    )
+    add(
+        "--target", default="", metavar="STAGE", help="stage of a Dockerfile; default: the last one"
+    )
     value = "of an ARG or of a {{ NAME }}; may be repeated"
     add("--build-arg", action="append", default=[], metavar="NAME=VALUE", help=value)
     add("--output", default="", metavar="DIR", help="folder defs/ to write to (the project's)")
-    add("--offline", action="store_true", help="ask no registry what the base image says of itself")
+    add("--offline", action="store_true", help="do not ask the registry for the base image")
     add("--dry-run", action="store_true", help="say what would be written, and write nothing")
 
 

@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "or a SIF"
     )
     add("image", metavar="IMAGE", help=text)
-    add("--processor", default="", metavar="NAME", help="as in aarch64; default: this machine's")
+    add("--processor", default="", metavar="NAME", help="as aarch64; default: this machine's")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--labels", action="store_true", help="print its labels only")
     only.add_argument("--sbom", action="store_true", help="print a SIF's bill of materials")

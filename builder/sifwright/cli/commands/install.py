@@ -29,9 +29,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     text = "folder of the installation and its versions"
     add("--prefix", required=True, metavar="DIR", help=text)
-    text = "of Python's environment (the site's native.env-manager, else venv)"
+    text = "kind of Python environment (the site's native.env-manager, else venv)"
     add("--env-manager", choices=tuple(ENV_MANAGERS), help=text)
-    add("--module", default="", metavar="NAME/VERSION", help="its module (PyTorch/VERSION-native)")
+    add(
+        "--module",
+        default="",
+        metavar="NAME/VERSION",
+        help="name of its module (PyTorch/VERSION-native)",
+    )
     submission.add_arguments(parser)
 
 

@@ -18,10 +18,16 @@ GROUP = "install"
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_installation(parser)
     add = parser.add_argument
-    add("--format", required=True, choices=("lua", "tcl"), help="for Lmod, or for all")
+    add("--format", required=True, choices=("lua", "tcl"), help="lua: for Lmod; tcl: for all")
     add("--root", required=True, metavar="DIR", help="the folder of the installation")
     add("--install", action="store_true", help="put the installation there as well")
-    add("--write", dest="modulefile", default="", metavar="FILE", help="default: print it")
+    add(
+        "--write",
+        dest="modulefile",
+        default="",
+        metavar="FILE",
+        help="file to write; default: print it",
+    )
 
 
 def run(arguments: Namespace) -> None:

@@ -24,9 +24,9 @@ _PYTHON = re.compile(r"3\.[0-9]+")
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_native_module(parser)
     add = parser.add_argument
-    add("--prefix", required=True, metavar="DIR", help="where bin/ and lib/ of it are")
-    add("--python", default="", metavar="VERSION", help="as in 3.12 (looked for below the prefix)")
-    add("--format", choices=("lua", "tcl"), default="lua", help="of the modulefile (lua)")
+    add("--prefix", required=True, metavar="DIR", help="the folder with its bin/ and lib/")
+    add("--python", default="", metavar="VERSION", help="its Python, as 3.12; default: that of DIR")
+    add("--format", choices=("lua", "tcl"), default="lua", help="lua: for Lmod; tcl: for all (lua)")
 
 
 def run(arguments: Namespace) -> None:

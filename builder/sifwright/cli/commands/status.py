@@ -24,7 +24,7 @@ _STYLES = {"running": "cyan", "done": "green", "queued": "yellow"}
 def add_arguments(parser: ArgumentParser) -> None:
     submission.add_place(parser)
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--watch", action="store_true", help="until all jobs have ended")
+    group.add_argument("--watch", action="store_true", help="repeat until all jobs have ended")
     group.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -73,7 +73,7 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     add("--no-cache", action="store_true", help="run every step, and keep none of the results")
     text = "compile layers even if the site's processor is emulated, which takes hours"
     add("--emulate-compilers", action="store_true", help=text)
-    text = "a partition for each layer, or one for all; default: the site's"
+    text = "layered: a partition for each layer; flat: one for all; default: the site's"
     add("--layout", choices=("layered", "flat"), help=text)
 
 
@@ -82,9 +82,9 @@ def add_installation(parser: argparse.ArgumentParser, writes: str = "") -> None:
     add_plan(parser)
     add_output_folder(parser, f"reads DIR/SITE/IMAGE/image.sif{writes}")
     add = parser.add_argument
-    text = "a SIF that sifwright has not built, in place of IMAGE, --set and --date"
+    text = "a SIF that sifwright did not build, in place of IMAGE, --set and --date"
     add("--from", dest="sif", default="", metavar="SIF", help=text)
-    text = "install no image: it is in this folder of the site; default: the site's"
+    text = "install no image: take it from this folder; default: the site's central folder"
     add("--central", nargs="?", const="", metavar="PATH", help=text)
     text = "build date of an image that does not exist yet"
     add("--date", default="", metavar="YYYYMMDD", help=text)
@@ -111,8 +111,14 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--key", default="", metavar="FILE", help="public key in PEM; default: Apptainer's keyring")
     add("--certificate", default="", metavar="FILE", help="X.509 certificate of the signer")
-    add("--certificate-roots", dest="roots", default="", metavar="FILE", help="who may issue it")
-    text = "certificates between the two"
+    add(
+        "--certificate-roots",
+        dest="roots",
+        default="",
+        metavar="FILE",
+        help="certificates of the issuers to trust",
+    )
+    text = "certificates between signer and issuer"
     add("--certificate-intermediates", dest="intermediates", default="", metavar="FILE", help=text)
 
 

@@ -27,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--bundle",
         metavar="FILE",
-        help="take lock and files of what 'sifwright bundle' has written",
+        help="take lock and files from a bundle that 'sifwright bundle' has written",
     )
     parser.add_argument(
         "--offline",

@@ -22,7 +22,7 @@ _IN_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID", "FLUX_ENCLOSING_ID")
 
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    text = "let jobs do it: slurm, pbs or flux; default: the site's; print or print:slurm: submit "
+    text = "run it by jobs of slurm, pbs or flux; default: the site's; print, print:slurm: submit "
     text += "nothing"
     names = ("", *SCHEDULERS, PRINT, *(f"{PRINT}:{name}" for name in SCHEDULERS))
     add("--submit", nargs="?", const="", choices=names, metavar="SCHEDULER", help=text)
