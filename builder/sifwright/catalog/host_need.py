@@ -1,4 +1,4 @@
-"""What a host must have for a layer, in place of packages that an image installs."""
+"""Things that a host must have for a layer, in place of packages that an image installs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a layer asks of the package manager in images is asked of the host before anything."""
+"""The host is asked for the packages of images before anything is written."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def test_conda_may_have_it(real: Catalog) -> None:
 def test_no_package_is_left_out_unchecked(real: Catalog) -> None:
     """Name every package that a layer of hosts installs in images."""
     for layer in real.layers.values():
-        found = INSTALLED.findall(layer.install) if layer.native else []
-        packages = {name for match in found for name in " ".join(match).split()}
+        matches = INSTALLED.findall(layer.install) if layer.native else []
+        packages = {name for match in matches for name in " ".join(match).split()}
         asked = {need.package for need in layer.host_needs}
         assert packages - asked <= CHECKED_OTHERWISE, layer.name
 

@@ -1,4 +1,4 @@
-"""What layers need of a host in place of packages that images install."""
+"""Needs of layers that a host must meet, in place of packages that images install."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONDA = "the conda environment must have it: conda.packages"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LayerNeed:
-    """What one layer needs; `without` says what happens without, if it can be installed then."""
+    """A need of one layer; `without` says what happens without, if it can be installed then."""
 
     step: Step
     need: HostNeed

@@ -155,8 +155,8 @@ def without_link(folder: NativeFolder) -> NativeFolder:
 
     Raises `UsageError` as `NativeFolder.read` does.
     """
-    made = NativeFolder(Path(folder.read()["prefix"]))
-    return made if made.root.resolve() == folder.root.resolve() else folder
+    recorded = NativeFolder(Path(folder.read()["prefix"]))
+    return recorded if recorded.root.resolve() == folder.root.resolve() else folder
 
 
 def _refuse_moved(folder: NativeFolder) -> None:
