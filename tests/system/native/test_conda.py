@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +42,13 @@ class Conda:
 
 @pytest.fixture(scope="module")
 def conda(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conda]:
-    folder = tmp_path_factory.mktemp("conda")
+    with make_conda(tmp_path_factory.mktemp("conda")) as made:
+        yield made
+
+
+@contextmanager
+def make_conda(folder: Path) -> Iterator[Conda]:
+    """Serve the channel, and make a project whose site takes conda environments."""
     conda_channel.make_channel(folder / "channel")
     project = make_project(folder)
     shutil.copytree(ROOT / "defs/layers/conda", project.folder / "defs/layers/conda")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from sifwright.launch.job import decide_job
 from sifwright.launch.jobscript import render_jobscript
 from sifwright.launch.model import JobRequest
 from tests.conftest import ROOT, run
+from tests.system.apptainer.steps import make_root
+from tests.system.native.test_conda import ENVIRONMENT, make_conda
 from tests.system.slurm.layout import NODES
 
 if TYPE_CHECKING:
@@ -25,6 +28,14 @@ if TYPE_CHECKING:
 
 DISK = "/mnt"
 SHOW = "import os, sys; print(os.uname().nodename, sys.prefix)"
+# Where Python, a script that names its Python, and the target of an absolute link are.
+INSTALLED = """import os, subprocess, sys
+pip = subprocess.run(["pip", "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout
+print(os.uname().nodename, sys.prefix, pip.split()[3], os.path.realpath(sys.prefix + "/link"))
+"""
+CONTAINER = """import os
+print(os.uname().nodename, os.environ["APPTAINER_CONTAINER"], open("/packages/note").read())
+"""
 
 
 @pytest.fixture
@@ -46,18 +57,18 @@ def environment(slurm: Cluster) -> Path:
     return folder
 
 
-def _job(environment: Path) -> str:
+def _job(arguments: str = SHOW, **where: object) -> str:
     generic = load_catalog(ROOT / "defs", ROOT).sites["slurm-generic"]
     job = replace(generic.job, gpu_directive="")
     nodes = {"vendor": "cpu", "node": ComputeNode(cpus=2), "modules": Modules(), "job": job}
     request = JobRequest(
         nodes=2,
         ranks_per_node=2,
-        environment=str(environment),
         time="00:01:00",
         stage=True,
-        arguments=("-c", SHOW),
+        arguments=("-c", arguments),
         run_scripts=str(ROOT / "runscripts"),
+        **{name: str(path) for name, path in where.items()},  # type: ignore[arg-type]
     )
     text = render_jobscript(decide_job(replace(generic, **nodes), request))  # type: ignore[arg-type]
     return text.replace(
@@ -67,7 +78,7 @@ def _job(environment: Path) -> str:
 
 @pytest.mark.usefixtures("disks")
 def test_every_node_starts_from_its_own_disk(slurm: Cluster, environment: Path) -> None:
-    job = slurm.sbatch(_job(environment))
+    job = slurm.sbatch(_job(environment=environment))
     # The step of the ranks may wait for the end of the step before, with a message.
     errors = [line for line in job.errors.splitlines() if not line.startswith("srun: ")]
     assert (job.state, errors) == ("COMPLETED", [])
@@ -80,6 +91,72 @@ def test_every_node_starts_from_its_own_disk(slurm: Cluster, environment: Path) 
 @pytest.mark.usefixtures("disks")
 def test_a_full_disk_is_said(slurm: Cluster, environment: Path) -> None:
     slurm.run("mount", "-o", "remount,size=4k", DISK, host=NODES[1])
-    job = slurm.sbatch(_job(environment))
+    job = slurm.sbatch(_job(environment=environment))
     assert (job.state, job.output.count(str(environment))) == ("COMPLETED", 4)
     assert f"job: {environment} was not copied to the nodes" in job.errors
+
+
+def _take_away(text: str, last: str, *paths: Path) -> str:
+    """Take shared files away once they are on the nodes: what runs then cannot be theirs."""
+    assert text.count(f"{last}\n") == 1
+    moves = "".join(f"mv -T -- {path} {path}.away\n" for path in paths)
+    return text.replace(f"{last}\n", f"{last}\n{moves}")
+
+
+@pytest.fixture(scope="module", params=["venv", ENVIRONMENT])
+def installation(cluster: Cluster, request: pytest.FixtureRequest) -> tuple[Path, Path]:
+    """Install small layers, one of which makes an absolute link; return also the environment."""
+    folder = cluster.files.shared / f"installed-{request.param.replace('/', '-')}"
+    folder.mkdir()
+    environment = f'"$INSTALL_PREFIX/{request.param}"'
+    with make_conda(folder) as conda:
+        conda.project.add("last", last=f"ln -s {environment}/pyvenv.cfg {environment}/link")
+        by_conda = request.param == ENVIRONMENT
+        done = conda.install(conda.project.prefix) if by_conda else conda.project.install()
+    assert done.returncode == 0, done.stderr
+    version = (folder / "prefix/current").resolve()
+    return version, version / request.param
+
+
+@pytest.mark.usefixtures("disks")
+@pytest.mark.parametrize("part", [0, 1], ids=["whole", "environment"])
+def test_an_installation_works_without_its_prefix(
+    slurm: Cluster, installation: tuple[Path, Path], part: int
+) -> None:
+    path = installation[part]
+    staging.pack_environment(path)
+    staged = 'stage_environment "$venv/sifwright-stage.tar" || not_staged "$venv"'
+    job = slurm.sbatch(_take_away(_job(INSTALLED, environment=path), staged, path))
+    path.with_name(f"{path.name}.away").rename(path)
+    assert job.state == "COMPLETED", job.errors
+    lines = [line.split() for line in job.output.splitlines()]
+    assert sorted(node for node, *_ in lines) == [node for node in NODES[:2] for _ in range(2)]
+    places = [place for _, *places in lines for place in places]
+    assert all(place.startswith(f"{DISK}/sw-0-{job.number}/e") for place in places), places
+
+
+@pytest.mark.usefixtures("disks")
+def test_an_image_and_squashed_packages_without_the_shared_files(
+    slurm: Cluster, engine: str
+) -> None:
+    folder = slurm.files.shared / "image"
+    root = make_root(folder / "root", "mkdir")
+    shutil.copytree(ROOT / "runscripts", root / "usr/bin", dirs_exist_ok=True)
+    (root / "usr/bin/python").symlink_to("python3")
+    (modules,) = root.rglob("lib-dynload")
+    shutil.copytree("/" / modules.relative_to(root), modules, dirs_exist_ok=True)
+    (root / "packages").mkdir()
+    (folder / "packages").mkdir()
+    (folder / "packages/note").write_text("packages")
+    sif, packages = folder / "small.sif", folder / "packages.squashfs"
+    for command in ([engine, "build", sif, root], ["mksquashfs", folder / "packages", packages]):
+        done = run(command)
+        assert done.returncode == 0, done.stderr
+    binds = f"export APPTAINER_BIND={packages}:/packages:ro,image-src=/ WITH_CONDA=true\n"
+    staged = "unset APPTAINER_BIND SINGULARITY_BIND"
+    text = _take_away(_job(CONTAINER, sif=sif), staged, sif, packages)
+    job = slurm.sbatch(text.replace("set -euo pipefail", f"{binds}set -euo pipefail", 1))
+    assert job.state == "COMPLETED", job.errors
+    staged = f"{DISK}/sw-0-{job.number}/image.sif"
+    lines = [line.split() for line in job.output.splitlines()]
+    assert sorted(lines) == [[node, staged, "packages"] for node in NODES[:2] for _ in range(2)]
