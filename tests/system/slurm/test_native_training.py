@@ -161,7 +161,8 @@ def test_collectives_on_two_nodes(native: Native) -> None:
     words = ["--project", native.project, "check-comm", "nodes", *native.installed]
     words += ["--ranks-per-node", 2, "--max-size", "64K", "--output", native.project / "comm"]
     line = shlex.join(map(str, [sys.executable, "-m", "sifwright", *words]))
-    job = native.slurm.sbatch(line, "--nodelist=nid001,nid002", timeout=PATIENCE)
+    shape = ("--nodelist=nid001,nid002", "--ntasks-per-node=2")
+    job = native.slurm.sbatch(line, *shape, timeout=PATIENCE)
     assert job.state == "COMPLETED", job.output + job.errors
     measured = json.loads((native.project / "comm/nodes/host/comm.json").read_text())
     assert {rank["host"] for rank in measured["ranks"]} == {"nid001", "nid002"}
