@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def make_wheel(name: str, version: str = "1.0", requires: tuple[str, ...] = ()) -> bytes:
-    """Make a wheel of one module, which names its version."""
+def make_wheel(
+    name: str, version: str = "1.0", requires: tuple[str, ...] = (), code: str = ""
+) -> bytes:
+    """Make a wheel of one module, which names its version before this code."""
     info = f"{name}-{version}.dist-info"
     files = {
-        f"{name}.py": f"version = {version!r}\n",
+        f"{name}.py": f"version = {version!r}\n{code}",
         f"{info}/METADATA": metadata(name, version, requires),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from dataclasses import dataclass
@@ -32,6 +33,15 @@ AS_ORDINARY_USER = (
     *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
     *(f"--inh-caps={_RIGHTS}", f"--bounding-set={_RIGHTS}", "--ambient-caps=+dac_read_search"),
 )
+# Only some programs find a Python below /root: stat(2) heeds the right to read everything, and
+# access(2) does not.
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def as_ordinary_user(home: Path, *command: object) -> subprocess.CompletedProcess[str]:
+    """Run a program as an ordinary user with this home and a PATH of its own."""
+    env = os.environ | {"HOME": str(home), "PATH": _PATH}
+    return run([*AS_ORDINARY_USER, *command], env=env, cwd=home, timeout=3600)
 
 
 @dataclass(frozen=True, kw_only=True)

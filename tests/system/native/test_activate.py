@@ -145,6 +145,18 @@ def test_without_the_command_module(without_modules: NativeSite) -> None:
     assert (native_site.folder / "before").read_text() == (native_site.folder / "after").read_text()
 
 
+def test_a_shell_that_takes_no_functions(native_site: NativeSite) -> None:
+    """Make the command `module` again, as in run scripts, by the file of the module system."""
+    native_site.venv("my env")
+    native_site.extended()
+    init = native_site.folder / "system/init/bash"
+    init.parent.mkdir(parents=True)
+    init.write_text(native_site.tool.partition(";")[0])
+    inner = f"bash -peuc '{ACTIVATE}; echo $LOADEDMODULES'"
+    done = native_site.bash(f"export MODULESHOME={init.parents[1]}; unset LMOD_PKG; {inner}")
+    assert MODULE in done.stdout.strip().split(":"), done.stderr
+
+
 def test_another_shell_goes_past_it(without_modules: NativeSite) -> None:
     native_site = without_modules
     native_site.venv("my env")

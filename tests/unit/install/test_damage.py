@@ -101,6 +101,7 @@ def test_a_record_that_was_edited(recorded: Project, run_cli: Cli, text: str) ->
         ("uninstall", recorded.prefix),
         (*report, "--prefix", recorded.prefix),
         (*report, "--all", "--prefix", recorded.prefix),
+        ("test", "--prefix", recorded.prefix),
     ):
         done = run_cli(*words)
         message, fix = done.err.splitlines()

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from sifwright.catalog.model import Catalog
+from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import context, matrix
 from sifwright.errors import MachineError, UsageError
 from sifwright.install.native.native_folder import (
@@ -36,8 +37,7 @@ _BUILD = Path("build")
 
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("site", metavar="SITE", nargs="?", default="", help="a site of 'sifwright list'")
-    add("image", metavar="IMAGE", nargs="?", default="", help="an image; default: the site's")
+    shared.add_site_and_image(parser, is_required=False)
     add("--all", action="store_true", help="all sites and images: built, tested, stale, broken")
     add("--prefix", action="append", default=[], metavar="DIR", help="a native installation")
     add("--output", default="", metavar="FILE", help="file to write (report.html in its folder)")

@@ -3,12 +3,19 @@
 import argparse
 
 
-def add_site(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("site", metavar="SITE", help="a site of 'sifwright list'")
+def add_site(parser: argparse.ArgumentParser, *, is_required: bool = True) -> None:
+    """Add the site's name; where it may be left out, it is empty."""
+    parser.add_argument(
+        "site",
+        metavar="SITE",
+        nargs=None if is_required else "?",
+        default="",
+        help="a site of 'sifwright list'",
+    )
 
 
-def add_site_and_image(parser: argparse.ArgumentParser) -> None:
-    add_site(parser)
+def add_site_and_image(parser: argparse.ArgumentParser, *, is_required: bool = True) -> None:
+    add_site(parser, is_required=is_required)
     text = "an image; default: the site's"
     parser.add_argument("image", metavar="IMAGE", nargs="?", default="", help=text)
 

@@ -1,5 +1,6 @@
 """PyTorch on the host itself: installations from the layers, modulefiles, and environments.
 
-`install` runs a plan's steps below a folder of its own for each version, and `uninstall` removes
-them. `render_native` writes modulefiles, also of a prefix that somebody else has filled.
+`install` runs a plan's steps below a folder of its own for each version. `rerun_tests` tests the
+version in use, `uninstall` removes all. `render_native` writes modulefiles, also of a prefix that
+somebody else has filled.
 """

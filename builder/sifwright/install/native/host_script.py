@@ -13,6 +13,8 @@ from sifwright.render import shell
 from sifwright.render.templating import template
 
 SITE_ENVIRONMENT = "etc/sifwright/site-environment"
+# In an installation: what runs its tests.
+RUN_TESTS = "sifwright/run-host-tests"
 # Variables of an activated environment, which no module sets.
 ENVIRONMENT_NAMES = ("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV")
 
@@ -45,24 +47,12 @@ def step_script(plan: Plan, number: int, build: Path) -> str:
     return "\n".join(["umask 022", *lines, command, ""])
 
 
-def test_script(plan: Plan, step: Step, folder: Path, scratch: Path) -> str:
-    """Return the script of bash that runs the test of a layer; HOME and TMPDIR are `scratch`."""
-    test = folder / "sifwright/tests" / step.layer.name / "test.sh"
-    variables = {
-        "INSTALL_PREFIX": str(folder),
-        "IMAGE_ROOT": str(folder),
-        "SIFWRIGHT_LAYER": step.layer.name,
-        "HOME": str(scratch),
-        "TMPDIR": str(scratch),
-        "BASH_ENV": str(folder / "sifwright/trap"),
-    }
-    words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
+def test_script(plan: Plan, folder: Path) -> str:
+    """Return the script of bash that runs all tests; its argument is HOME and TMPDIR of them."""
+    prefix = shlex.quote(str(folder))
     lines = [*_modules(plan.site), *map(shell.export, rules(plan, folder))]
-    command = f"{_options(step)} {' '.join(words)} bash {shlex.quote(str(test))} 9>&1"
-    failed = f'echo "sifwright: failed {step.layer.name} $status"'
-    run = f"status=0; {command} || status=$?; ((status == 0)) || {failed}; exit $status"
-    begin = f"echo 'sifwright: test {step.layer.name}'"
-    return "\n".join([*lines, begin, run, ""])
+    lines.append(f"export INSTALL_PREFIX={prefix} IMAGE_ROOT={prefix}")
+    return "\n".join([*lines, f"HOME=$1 TMPDIR=$1 exec bash {prefix}/sifwright/run-tests", ""])
 
 
 def activation(plan: Plan, folder: Path) -> str:

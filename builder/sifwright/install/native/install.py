@@ -130,7 +130,7 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
     run_steps(steps, len(plan.steps), list)
     _complete(request, steps)
     if steps.test(request.version, None) != 0:
-        raise TestError(steps.watcher.problem("the test failed in the installation"))
+        raise TestError(steps.watcher.problem(install_steps.TEST_FAILED))
     steps.watcher.timer.finish("done")
     tree_snapshot.write_names(request.version, folder.names(plan.id))
     record = folder.read()

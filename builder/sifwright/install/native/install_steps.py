@@ -15,7 +15,7 @@ from sifwright.make_image.pack_layers.pack_files import write_files
 from sifwright.make_image.resolve_request import host_settings
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps import build_folder
-from sifwright.plan.model import Plan, Step
+from sifwright.plan.model import Plan
 from sifwright.render import build_files
 from sifwright.system import processes
 from sifwright.system.tempdirs import remove
@@ -24,11 +24,12 @@ from sifwright.system.tempdirs import remove
 # is compiled. Modules of the user's shell set others, such as CPATH: these stay.
 _OTHERS = (
     *("PYTHON", "PIP_", "UV_", "VIRTUAL_ENV", "CONDA", "WITH_CONDA"),
-    *("BASH_ENV", "OPT_", "XDG_"),
+    *("BASH_ENV", "OPT_", "SIFWRIGHT_TESTS", "XDG_"),
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX", "GIT_OBJECT", "GIT_COMMON"),
     *("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "NVCC_", "MAKEFLAGS", "MFLAGS"),
     *("CMAKE_ARGS", "CMAKE_BUILD_TYPE", "USE_", "BUILD_", "TORCH_", "PYTORCH_", "HOROVOD_"),
 )
+TEST_FAILED = "the test failed in the installation"
 
 
 def environment() -> dict[str, str]:
@@ -73,20 +74,14 @@ class HostSteps:
         activation = host_script.activation(self.plan, self.folder)
         (self.folder / "bin/activate").write_text(activation, encoding="utf-8")
         environment_hooks.write_hooks(self.plan, self.folder)
+        tests = host_script.test_script(self.plan, self.folder)
+        (self.folder / host_script.RUN_TESTS).write_text(tests, encoding="utf-8")
         return self.folder
 
     def test(self, product: Path, layers: Sequence[str] | None) -> int:
         """Run the tests of these layers, or of all, until one fails; return the exit status."""
-        for step in self.plan.steps:
-            wanted = step.layer.test and (layers is None or step.layer.name in layers)
-            if wanted and (status := self._test(step, product)):
-                return status
-        return 0
-
-    def _test(self, step: Step, product: Path) -> int:
         with _made(self.scratch):
-            script = host_script.test_script(self.plan, step, product, self.scratch)
-            return self._bash(script, {})
+            return run_tests(product, layers, self.scratch, self.log, self.watcher)
 
     def _run(self, number: int) -> None:
         with _made(self.scratch):
@@ -108,6 +103,16 @@ class HostSteps:
         command = ["bash", "--noprofile", "--norc", "-c", script]
         env = {**environment(), **variables}
         return processes.stream(command, log=self.log, on_line=self.watcher, env=env)
+
+
+def run_tests(
+    folder: Path, layers: Sequence[str] | None, scratch: Path, log: Path, watcher: OutputParser
+) -> int:
+    """Run the tests that an installation keeps; return the exit status. They write to `scratch`."""
+    command = ["bash", "--noprofile", "--norc", folder / host_script.RUN_TESTS, scratch]
+    only = {} if layers is None else {"SIFWRIGHT_TESTS": " ".join(layers)}
+    env = {**environment(), **only}
+    return processes.stream(list(map(str, command)), log=log, on_line=watcher, env=env)
 
 
 @contextmanager

