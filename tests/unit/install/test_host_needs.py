@@ -88,6 +88,29 @@ def test_compilers_and_toolkits(project: Project, run_cli: Cli) -> None:
     assert "native.modules of defs/sites/local.yaml" in message
 
 
+def test_programs_that_fetch_sources(
+    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, digest = {"commit": "0" * 40}, {"sha256": "0" * 64}
+    git = {"git": "https://site.example/one.git", "tag": "v{version}"}
+    pins = {
+        "one": {**git, "versions": {"1": commit}},
+        "two": {"archive": "https://site.example/{version}.tar.gz", "versions": {"1": digest}},
+        "three": {"pip": "three", "versions": {"1": digest}},
+    }
+    write(project.folder / "defs/layers/last/pins.yaml", pins)
+    version = {"type": "string", "description": "Version", "default": "1"}
+    layer = project.folder / "defs/layers/last/layer.yaml"
+    write(layer, json.loads(layer.read_text()) | {"options": {"version": version}})
+    (tmp_path / "bin").mkdir()
+    for name in ("bash", "env", "grep", "sed", "head", "id", "uname"):
+        (tmp_path / "bin" / name).symlink_to(program(name))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    message = refused(project, run_cli).err
+    for name in ("git", "curl"):
+        assert message.count(f"there is no program '{name}', which layers last need") == 1
+
+
 def test_a_variable_that_no_module_sets(project: Project, run_cli: Cli) -> None:
     change_site(project, native=native(CUDA_HOME="$NO_SUCH_ROOT/cuda", NEXT="$CUDA_HOME/lib"))
     message = refused(project, run_cli).err

@@ -18,13 +18,14 @@ from sifwright.system.os_errors import nearest_existing_parent
 
 # What layers call, with the names of modules that may have it.
 _COMPILERS = "^(gcc|g[+][+]|prgenv|nvhpc|intel|oneapi|aocc|llvm|clang|amd|cce)"
-_GIT = "git"
+# Kinds of sources and the programs that fetch them.
+_FETCHERS = {"git": "git", "archive": "curl", "pip": "curl"}
 _PROGRAMS = {
     "compilers": [(_COMPILERS, name) for name in ("${CC:-cc}", "${CXX:-c++}", "${MAKE:-make}")],
     "mpi": [("mpi|prgenv", "${MPICC:-mpicc}")],
     "cuda-toolkit": [("cuda|nvhpc", "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc")],
     "rocm-toolkit": [("rocm", "${ROCM_PATH:-/opt/rocm}/bin/hipcc")],
-    _GIT: [("^git(/|$)", "git")],
+    **{name: [(f"^{name}(/|$)", name)] for name in _FETCHERS.values()},
 }
 _LACKS = "sifwright: lacks"
 _NEED = "need"
@@ -107,7 +108,7 @@ def _programs(plan: Plan) -> Iterator[tuple[str, str, str]]:
     """Yield what layers call: the word, the names of modules that may have it, the program."""
     provided = plan.site.native.provides if plan.site.native else ()
     for word, programs in _PROGRAMS.items():
-        if word in (*provided, _GIT) and _users(plan, word):
+        if word in (*provided, *_FETCHERS.values()) and _users(plan, word):
             yield from ((word, *program) for program in programs)
 
 
@@ -117,7 +118,7 @@ def _users(plan: Plan, word: str) -> list[str]:
 
 
 def _words(plan: Plan, step: Step) -> Iterator[str]:
-    yield from (source.kind for source in step.sources)
+    yield from (_FETCHERS[source.kind] for source in step.sources)
     for need in step.layer.requires:
         if not why_not_suitable(need.suits, plan.site):
             yield need.name
