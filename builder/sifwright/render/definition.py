@@ -1,7 +1,11 @@
 """Render a plan as an Apptainer definition file: one with a folder, or one that needs none."""
 
+import hashlib
+import pickle
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import NoReturn
 
 from sifwright import __version__
@@ -80,12 +84,24 @@ def render_definition(plan: Plan, start: Mapping[str, object]) -> str:
     return text
 
 
+@cache
 def planned_definition(plan: Plan) -> str:
     """Render `definition` without the values that only the building machine knows.
 
     Where something comes from is not what it is: another mirror makes no other image.
     """
     return definition(plan, AS_PLANNED)
+
+
+@cache
+def rendered_from(plan: Plan) -> str:
+    """Return the digest of the sources of `planned_definition`: the plan, and this package."""
+    digest = hashlib.sha256(f"{__version__}\n".encode())
+    for path in sorted(Path(__file__).parent.rglob("*")):
+        if path.suffix != ".pyc" and path.is_file():
+            digest.update(path.read_bytes())
+    digest.update(pickle.dumps(plan))
+    return digest.hexdigest()
 
 
 def with_machine(planned: str, plan: Plan, machine: Mapping[str, str]) -> str:

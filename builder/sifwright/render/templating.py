@@ -1,14 +1,18 @@
 """Templates of the package that write shell, Lua, Tcl or Python: nothing is escaped by itself."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable
 from functools import cache
-
-import jinja2
+from typing import TYPE_CHECKING
 
 from sifwright.errors import UsageError, quoted
 from sifwright.render import shell
+
+if TYPE_CHECKING:
+    import jinja2
 
 _TCL = re.compile(r'([\\"$\[\]{}])')
 
@@ -20,6 +24,8 @@ def template(name: str, *filters: tuple[str, Callable[..., object]]) -> jinja2.T
     Its filters quote a value: `sh` as a word of shell, `path` as a path with variables. `lua` and
     `tcl` quote a string of these languages. `filters` are further ones.
     """
+    import jinja2  # noqa: PLC0415  # a build with nothing to do renders nothing
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sifwright", ""),
         undefined=jinja2.StrictUndefined,

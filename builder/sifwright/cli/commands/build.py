@@ -9,7 +9,13 @@ from typing import Literal
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import emulation, locks, matrix, submission
-from sifwright.cli.options.context import output_of, progress_of, resolve_plan
+from sifwright.cli.options.context import (
+    definitions,
+    output_of,
+    plan_of_part,
+    progress_of,
+    resolve_plan,
+)
 from sifwright.errors import UsageError
 from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.graph import Task
@@ -101,13 +107,15 @@ def _tasks(arguments: Namespace, plan: Plan) -> list[Task]:
 def build(arguments: Namespace) -> None:
     """Build the image unless it is up to date; print where it is."""
     limit_checks.require()
-    plan, progress = resolve_plan(arguments), progress_of(arguments)
+    plan, progress = plan_of_part(arguments), progress_of(arguments)
     for line in _notes(arguments, plan):
         progress.note(line)
     request = request_build(plan, output_of(arguments, plan), _options(arguments, plan))
     _check_key(request)
     until = getattr(arguments, "until", "")
     is_new = request.options.force or not request.is_current
+    if is_new or until:
+        definitions(arguments)  # whose mistakes may be in files of other images
     if (is_new or until) and request.options.engine == "apptainer":
         emulation.start(plan, progress, compilers=arguments.emulate_compilers)
     if until:

@@ -14,7 +14,7 @@ from sifwright.make_image.resolve_request.epoch import source_epoch
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.plan.model import Plan
-from sifwright.render.definition import planned_definition
+from sifwright.render.definition import planned_definition, rendered_from
 
 if TYPE_CHECKING:
     from sifwright.make_image.lock_format.lock_file import Lock
@@ -52,20 +52,35 @@ class BuildOptions:
 class BuildRequest:
     """A plan with its base, a folder, and options.
 
-    `expected` are entries of the record of such an image, `planned` is its definition file
-    without the machine's values.
+    `entries` are those of the record of such an image, without those of its definition file.
     """
 
     plan: Plan
     base: BaseImage
     output: ImageFolder
     options: BuildOptions
-    expected: Mapping[str, str | int]
-    planned: str
+    entries: Mapping[str, str | int]
+
+    @property
+    def planned(self) -> str:
+        """Return the definition file without the machine's values."""
+        return planned_definition(self.plan)
+
+    @property
+    def expected(self) -> Mapping[str, str | int]:
+        """Return entries of the record of such an image."""
+        return {**self._definition, "rendered_from": rendered_from(self.plan)}
+
+    @property
+    def _definition(self) -> Mapping[str, str | int]:
+        digest = hashlib.sha256(self.planned.encode()).hexdigest()
+        return {**self.entries, "definition_sha256": digest}
 
     @property
     def is_current(self) -> bool:
-        return self.output.is_current(self.expected)
+        """Return whether the image is there; for the same plan, nothing is rendered to compare."""
+        same_plan = {**self.entries, "rendered_from": rendered_from(self.plan)}
+        return self.output.is_current(same_plan) or self.output.is_current(self._definition)
 
     @cached_property
     def recorded_inputs(self) -> Inputs:
@@ -78,9 +93,8 @@ class BuildRequest:
 
 
 def request_build(plan: Plan, output: ImageFolder, options: BuildOptions) -> BuildRequest:
-    base, planned = base_image_of(plan), planned_definition(plan)
-    expected: dict[str, str | int] = {
-        "definition_sha256": hashlib.sha256(planned.encode()).hexdigest(),
+    base = base_image_of(plan)
+    entries: dict[str, str | int] = {
         "site_compression": plan.site.compression,
         "layout": options.layout,
         "epoch": options.epoch,
@@ -96,6 +110,5 @@ def request_build(plan: Plan, output: ImageFolder, options: BuildOptions) -> Bui
         base=base,
         output=output,
         options=options,
-        expected=expected,
-        planned=planned,
+        entries=entries,
     )
