@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from built import IMAGE, SITE
 from figures import Result, Skipped, ratio
 from plain import program
-from project import LAYOUTS, Project
+from project import IMAGE, LAYOUTS, SITE, Project
 
 from sifwright.launch.staging import pack_environment
 from sifwright.system.tempdirs import temporary_root, workspace
