@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING
 
 from figures import Result, Skipped, ratio
 from plain import program
-from project import LAYOUTS, Project
+from project import IMAGE, LAYOUTS, SITE, Project
+
+from sifwright.launch.staging import pack_environment
+from sifwright.system.tempdirs import temporary_root, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from figures import Figure, Settings
 
-__all__ = ["import_torch"]
+__all__ = ["import_torch", "ranks_import_torch"]
 
 BY_VENV = 1.9
 VENV, IN_IMAGE = "plain venv", Path("/opt/venv")
 IMPORT = "import torch"
+RANKS = 8
 DROP = Path("/proc/sys/vm/drop_caches")
 Walls = dict[str, list[float]]
 
@@ -67,6 +71,64 @@ def import_torch(settings: Settings) -> Result:
         cold = _in_turn(commands, 3, lambda: _drop_caches(sides.values()))
         figures += _figures(command, "warm", warm) + _figures(command, "cold", cold)
     return Result(figures=figures, details={"cold means": _how_cold()})
+
+
+def ranks_import_torch(settings: Settings) -> Result:
+    """Import torch in 8 ranks: from an installed prefix, its copy as jobs make it, a flat SIF."""
+    engine, project = program(settings), Project.kept(settings)
+    project.build(layout="flat")
+    prefix = settings.folder / "prefix"
+    install = ["--project", str(settings.project), "install", SITE, IMAGE, "--prefix", str(prefix)]
+    subprocess.run([sys.executable, "-m", "sifwright", *install], check=True, stdout=sys.stderr)
+    version = (prefix / "current").resolve()
+    sif = project.sif("flat")
+    with workspace(temporary_root()) as disk:
+        copy = _staged(version, disk)
+        in_sif = [engine, "exec", "--no-home", str(sif), str(IN_IMAGE / "bin/python")]
+        pythons = {"staged copy": copy / "venv/bin/python", "prefix": version / "venv/bin/python"}
+        starts = {"flat SIF": in_sif, **{name: [str(path)] for name, path in pythons.items()}}
+        commands = {name: _ranks(start) for name, start in starts.items()}
+        walls = _in_turn(commands, 3, lambda: None)
+        calls = {name: _calls(command, [version, sif]) for name, command in commands.items()}
+    sides = [{name: walls[name], "prefix": walls["prefix"]} for name in ("staged copy", "flat SIF")]
+    figures = [ratio(f"{RANKS} ranks, {next(iter(x))} / prefix", "s", x) for x in sides]
+    return Result(figures=figures, details={"calls with a file's name: all, shared": calls})
+
+
+def _staged(version: Path, disk: Path) -> Path:
+    """Return the copy of an installation, made as jobs make it."""
+    archive = pack_environment(version)
+    copy = Path(str(disk / "e").ljust(len(str(version)), "_"))
+    copy.mkdir()
+    for command in (
+        ["tar", "--extract", f"--file={archive}", f"--directory={copy}"],
+        [
+            "xargs",
+            f"--arg-file={copy}/.sifwright-stage",
+            "-d",
+            "\n",
+            "sed",
+            "-i",
+            f"s;{version};{copy};g",
+        ],
+    ):
+        subprocess.run(command, check=True, cwd=copy)
+    return copy
+
+
+def _ranks(start: Sequence[str]) -> list[str]:
+    loop = f'for rank in $(seq {RANKS}); do "$@" & done; wait'
+    return ["sh", "-c", loop, "sh", *start, "-c", IMPORT]
+
+
+def _calls(command: Sequence[str], shared: Sequence[Path]) -> tuple[int, int] | str:
+    """Return the number of calls that name a file: all, and those in the shared folder."""
+    if not shutil.which("strace"):
+        return "not counted: apt install strace"
+    trace = ["strace", "-f", "-qq", "-e", "trace=%file", *command]
+    done = subprocess.run(trace, check=True, capture_output=True, encoding="utf-8")
+    lines = [x for x in done.stderr.splitlines() if "(" in x and " resumed>" not in x]
+    return len(lines), sum(any(str(path) in x for path in shared) for x in lines)
 
 
 def _in_turn(

@@ -29,7 +29,7 @@ from cold import build
 from facts import machine
 from figures import Result, Settings, Skipped
 from growth import by_layers, by_size, tree
-from importing import import_torch
+from importing import import_torch, ranks_import_torch
 from matrix import six_images
 from rebuild import rebuild, second_site
 from rich.console import Console
@@ -46,6 +46,7 @@ BENCHMARKS = {
     "buildah": by_buildah,
     "matrix": six_images,
     "import-torch": import_torch,
+    "ranks": ranks_import_torch,
     "tree": tree,
     "growth-size": by_size,
     "growth-layers": by_layers,

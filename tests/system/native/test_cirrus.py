@@ -1,9 +1,9 @@
 """EPCC's installation for Cirrus: all its packages, and Horovod compiled for MPI, CUDA and NCCL.
 
-Stand-ins of the site's modules lead to this machine's Python and CMake, to the Python index's
-Open MPI, and to the toolkit of CUDA 12 with a compiler that SIFWRIGHT_TEST_CUDA_HOME names. That
-index's torch 2.3.1 is the build for CUDA 12.1. The layers' tests compare what
-`horovodrun --check-build` prints, and add up on two ranks.
+Stand-ins of the site's modules lead to this machine's Python and CMake, and to the Python index's
+Open MPI. SIFWRIGHT_TEST_CUDA_HOME names a toolkit of CUDA 12 with a compiler, for the module of
+NVHPC. The index's torch 2.3.1 is the build for CUDA 12.1. The layers' tests compare the output of
+`horovodrun --check-build`, and add up on two ranks.
 """
 
 from __future__ import annotations

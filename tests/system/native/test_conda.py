@@ -42,8 +42,8 @@ class Conda:
 
 @pytest.fixture(scope="module")
 def conda(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conda]:
-    with make_conda(tmp_path_factory.mktemp("conda")) as made:
-        yield made
+    with make_conda(tmp_path_factory.mktemp("conda")) as conda:
+        yield conda
 
 
 @contextmanager

@@ -97,7 +97,7 @@ def test_a_full_disk_is_said(slurm: Cluster, environment: Path) -> None:
 
 
 def _take_away(text: str, last: str, *paths: Path) -> str:
-    """Take shared files away once they are on the nodes: what runs then cannot be theirs."""
+    """Take shared files away once they are on the nodes: the ranks can only use the copies."""
     assert text.count(f"{last}\n") == 1
     moves = "".join(f"mv -T -- {path} {path}.away\n" for path in paths)
     return text.replace(f"{last}\n", f"{last}\n{moves}")
@@ -123,16 +123,16 @@ def installation(cluster: Cluster, request: pytest.FixtureRequest) -> tuple[Path
 def test_an_installation_works_without_its_prefix(
     slurm: Cluster, installation: tuple[Path, Path], part: int
 ) -> None:
-    path = installation[part]
-    staging.pack_environment(path)
+    taken = installation[part]
+    staging.pack_environment(taken)
     staged = 'stage_environment "$venv/sifwright-stage.tar" || not_staged "$venv"'
-    job = slurm.sbatch(_take_away(_job(INSTALLED, environment=path), staged, path))
-    path.with_name(f"{path.name}.away").rename(path)
+    job = slurm.sbatch(_take_away(_job(INSTALLED, environment=taken), staged, taken))
+    taken.with_name(f"{taken.name}.away").rename(taken)
     assert job.state == "COMPLETED", job.errors
     lines = [line.split() for line in job.output.splitlines()]
     assert sorted(node for node, *_ in lines) == [node for node in NODES[:2] for _ in range(2)]
-    places = [place for _, *places in lines for place in places]
-    assert all(place.startswith(f"{DISK}/sw-0-{job.number}/e") for place in places), places
+    paths = [path for _, *paths in lines for path in paths]
+    assert all(path.startswith(f"{DISK}/sw-0-{job.number}/e") for path in paths), paths
 
 
 @pytest.mark.usefixtures("disks")
