@@ -173,7 +173,7 @@ class _CatalogReader:
 
     def named_files(self, folder: str, name: str) -> Iterator[Path]:
         path = self.defs / folder / f"{name}.yaml"
-        if _NAME.fullmatch(name) and path.is_file():
+        if path.is_file():
             yield path
 
     def yaml_files(

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.catalog.load_catalog import load_part
 from sifwright.cli.commands.build import example_command
+from sifwright.errors import PlanError
 from sifwright.make_image.publish_image.publish import publish_sif
+from sifwright.make_image.resolve_request import build_request
+from sifwright.plan.plan_file import plan_json
 from sifwright.plan.resolve import resolve
+from sifwright.render.definition import planned_definition
 from sifwright.system import digest_cache
+from tests.conftest import ROOT
 from tests.unit.own_image import with_image
 from tests.unit.sifs import write_sif
 
@@ -21,6 +29,7 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Catalog
     from sifwright.make_image.resolve_request.build_request import BuildRequest
+    from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
     from tests.unit.conftest import Cli, Result
 
@@ -79,6 +88,42 @@ def test_nothing_is_built_again(bench: Bench, words: tuple[str, ...]) -> None:
 def test_other_options_build_another_image(bench: Bench, words: tuple[str, ...]) -> None:
     assert bench.build(*words).out.startswith("built: ")
     assert len(bench.built) == 2
+
+
+def test_the_same_plan_is_not_rendered(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Render the definition file only for another plan, whose file may be the same."""
+    rendered: list[str] = []
+
+    def render(plan: Plan) -> str:
+        rendered.append(plan.id)
+        return planned_definition(plan)
+
+    monkeypatch.setattr(f"{build_request.__name__}.planned_definition", render)
+    assert bench.build().out.startswith("up to date: ")
+    assert rendered == []
+    versions = bench.project / "defs/versions.yaml"
+    versions.write_text(f"{versions.read_text()}\nmore: {{row: {{column: value}}}}\n")
+    assert bench.build().out.startswith("up to date: ")
+    assert rendered == bench.built
+
+
+def test_files_of_other_images_are_read_for_a_build(bench: Bench) -> None:
+    """Refuse their mistakes before a build; an image that is up to date needs none of them."""
+    (bench.project / "defs/images/broken.yaml").write_text("layers: 1\n")
+    assert bench.build().out.startswith("up to date: ")
+    assert "defs/images/broken.yaml:1: " in bench.build("--force").err
+    assert len(bench.built) == 1
+
+
+def test_the_files_of_an_image_give_its_plan(real: Catalog) -> None:
+    for site, image in product(real.sites, real.images):
+        part = load_part(ROOT / "defs", ROOT, site, image)
+        plans = []
+        for catalog in filter(None, (real, part)):
+            with suppress(PlanError):
+                plans.append(plan_json(resolve(catalog, site, image, ())))
+        assert (len(plans) % 2, len(set(plans)) < 2) == (0, True), (site, image)
+    assert load_part(ROOT / "defs", ROOT, "local", "../sites/local") is None
 
 
 def test_an_image_that_is_gone_is_built(bench: Bench) -> None:
