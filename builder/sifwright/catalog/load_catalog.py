@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -93,7 +94,8 @@ class _CatalogReader:
         sites = self.yaml_files(self.named_files("sites", site), "site", parse_catalog.site)
         image = image or next((known.image for known in sites.values()), "")
         images = self.yaml_files(self.named_files("images", image), "image", parse_catalog.image)
-        names = {name for one in images.values() for slot in one.layers for name in slot.choices}
+        slots = chain.from_iterable(known.layers for known in images.values())
+        names = {name for slot in slots for name in slot.choices}
         layers = self.layers(self.defs / "layers" / name for name in names)
         is_whole = sites and images and names == layers.keys()
         return self.of_parts(sites, images, layers) if is_whole else None
