@@ -119,7 +119,10 @@ class _PrintCompletion(argparse.Action):
 
 
 def parser(only: str = "") -> argparse.ArgumentParser:
-    """Make the parser of one command; of all commands, if there is no command `only`."""
+    """Make the parser of one command; of all commands, if there is no command `only`.
+
+    `--version` needs none of them.
+    """
     top = _Parser(
         prog="sifwright",
         description="Compose, build and prove PyTorch container images for supercomputers.",
@@ -138,7 +141,8 @@ def parser(only: str = "") -> argparse.ArgumentParser:
         help="print the completion of command lines for bash or zsh",
     )
     names = registry.names()
-    _add_commands(top, [only] if only in names else names)
+    chosen = [only] if only in names else names
+    _add_commands(top, [] if only == "--version" else chosen)
     return top
 
 
