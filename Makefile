@@ -165,5 +165,5 @@ venv-plot:
 venv-dev:
 	@tools/make-venv --dev
 
-apptainer:
-	@tools/install-apptainer --best-effort
+apptainer: venv
+	@tools/install-apptainer --best-effort .venv/.sifwright-apptainer

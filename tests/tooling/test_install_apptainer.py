@@ -95,6 +95,19 @@ def test_second_run_has_nothing_to_do(run: Run) -> None:
     assert not run(SCRIPT, "--best-effort").stdout
 
 
+def test_unchanged_machine_is_not_checked_again(run: Run, tmp_path: Path) -> None:
+    if run(SCRIPT, "--check").returncode:
+        pytest.skip("this machine lacks something, see tools/install-apptainer --check")
+    checked = tmp_path / "checked"
+    words = ("/bin/bash", "-x", SCRIPT, "--best-effort", str(checked))
+    assert "\n+ check\n" in run(*words).stderr
+    state = checked.read_text()
+    assert "\n+ check\n" not in run(*words).stderr
+    checked.write_text(state.replace("/dev/fuse", "/dev/other"))
+    assert "\n+ check\n" in run(*words).stderr
+    assert checked.read_text() == state
+
+
 def test_ordinary_user_is_told_what_to_ask_for(shared_path: PathWithout) -> None:
     done = as_ordinary_user(shared_path(*ENGINES, "mksquashfs"))
     assert done.returncode == 1
