@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sifwright.catalog import (
+    checked_documents,
     parse_catalog,
     references,
     schema,
     script_rules,
     site_environment,
+    yaml_document,
     yaml_file,
 )
 from sifwright.catalog.model import Catalog, Image, Layer, LayerFile, Site
@@ -53,8 +55,8 @@ def load_part(defs: Path, project: Path, site: str, image: str) -> Catalog | Non
 
     Returns None if one of them is not there, or has a mistake: `load_catalog` says which.
     """
-    reader = _CatalogReader(defs=defs, project=project)
-    with _without_collector():
+    with _without_collector(), checked_documents.cached() as known:
+        reader = _CatalogReader(defs=defs, project=project, known=known)
         catalog = reader.part(site, image)
     return None if reader.problems else catalog
 
@@ -73,12 +75,16 @@ def _without_collector() -> Iterator[None]:
 
 @dataclass
 class _CatalogReader:
-    """Collects problems while reading, so that one mistake does not hide the next."""
+    """Collects problems while reading, so that one mistake does not hide the next.
+
+    `known` is the data of texts that have no mistake.
+    """
 
     defs: Path
     project: Path
+    known: dict[str, Any] | None = None
     problems: list[Problem] = field(default_factory=list)
-    lines: dict[str, dict[yaml_file.Path, int]] = field(default_factory=dict)
+    lines: dict[str, dict[yaml_document.Path, int]] = field(default_factory=dict)
     included: list[tuple[str, tuple[LayerFile, ...]]] = field(default_factory=list)
 
     def catalog(self) -> Catalog:
@@ -112,7 +118,7 @@ class _CatalogReader:
             included=tuple(self.included),
         )
 
-    def location(self, file: str, path: yaml_file.Path) -> str:
+    def location(self, file: str, path: yaml_document.Path) -> str:
         """Return file and line of a value, as a message begins; `file` is below `defs`."""
         return f"{self.name(self.defs / file)}:{self.lines[file].get(path, 1)}"
 
@@ -145,12 +151,20 @@ class _CatalogReader:
 
     def document(self, path: Path, kind: str) -> dict[str, Any] | None:
         """Read and check one YAML file; None if anything is wrong with it."""
-        data = self.read(path)
-        if data is None:
+        text = self.read(path)
+        if text is None:
             return None
+        if self.known is None:
+            return self.checked(path, text, kind)
+        digest = checked_documents.digest(text, kind)
+        if digest not in self.known and (data := self.checked(path, text, kind)) is not None:
+            self.known[digest] = data
+        return self.known.get(digest)
+
+    def checked(self, path: Path, text: bytes, kind: str) -> dict[str, Any] | None:
         try:
-            document = yaml_file.parse_yaml(data, self.name(path))
-        except yaml_file.YamlProblem as error:
+            document = yaml_file.parse_yaml(text, self.name(path))
+        except yaml_document.YamlProblem as error:
             self.problems.append(error.problem)
             return None
         self.lines[path.relative_to(self.defs).as_posix()] = document.lines

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sifwright.catalog import schema, yaml_file
+from sifwright.catalog.yaml_document import Document, YamlProblem
 from sifwright.errors import CatalogError, Problem
 from sifwright.system import netrc_file, small_file
 
@@ -106,13 +107,13 @@ def _read(path: Path) -> Mirrors:
     return Mirrors(rules=tuple(rules), pip=_pip(document.data.get("pip", {}), path))
 
 
-def _document(path: Path) -> yaml_file.Document:
+def _document(path: Path) -> Document:
     try:
         document = yaml_file.parse_yaml(small_file.read_bytes(path), str(path))
     except OSError as error:
         message = f"the mirrors file cannot be read: {error.strerror}"
         raise CatalogError.of(message, where=str(path), fix=f"Mend or unset {VARIABLE}.") from None
-    except yaml_file.YamlProblem as error:
+    except YamlProblem as error:
         raise CatalogError(error.problem) from None
     if problems := tuple(schema.check_document(document, "mirrors", str(path))):
         # What does not fit may hold a password.

@@ -6,6 +6,7 @@ import re
 
 from sifwright.catalog import yaml_file
 from sifwright.catalog.model import Source
+from sifwright.catalog.yaml_document import Document, YamlProblem
 from sifwright.errors import CatalogError
 
 # A version on a line of its own: indentation, version, the pin in braces, a comment.
@@ -42,7 +43,7 @@ def with_pin(text: str, source: Source, version: str, digest: str, file: str) ->
 
 
 def _changes_only_the_pin(
-    before: yaml_file.Document,
+    before: Document,
     text: str,
     keys: tuple[str, str, str],
     source: Source,
@@ -53,5 +54,5 @@ def _changes_only_the_pin(
     expected[name][versions][version] = {"commit" if source.kind == "git" else "sha256": digest}
     try:
         return bool(yaml_file.parse_yaml(text.encode(), "").data == expected)
-    except yaml_file.YamlProblem:
+    except YamlProblem:
         return False

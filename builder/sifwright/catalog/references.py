@@ -16,7 +16,7 @@ from sifwright.catalog.model import (
 )
 from sifwright.catalog.options import find_option, refuse_value
 from sifwright.catalog.schema import did_you_mean
-from sifwright.catalog.yaml_file import Path
+from sifwright.catalog.yaml_document import Path
 from sifwright.errors import Problem
 
 Locate = Callable[[Path], str]

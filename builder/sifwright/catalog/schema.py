@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import jsonschema_rs
 
 from sifwright.catalog.script_rules import refuse_text
-from sifwright.catalog.yaml_file import Document, Path
+from sifwright.catalog.yaml_document import Document, Path
 from sifwright.errors import Problem, quoted
 from sifwright.system.terminal import escape_name
 

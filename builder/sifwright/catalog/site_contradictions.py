@@ -6,7 +6,7 @@ from packaging.version import Version
 
 from sifwright.catalog.model import Site
 from sifwright.catalog.schema import did_you_mean
-from sifwright.catalog.yaml_file import Path
+from sifwright.catalog.yaml_document import Path
 from sifwright.errors import Problem
 
 Locate = Callable[[Path], str]

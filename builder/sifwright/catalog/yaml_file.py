@@ -5,136 +5,22 @@ overflow the stack nor blow up through aliases. The text of a scalar (``2.10``, 
 the number 2.1) is still there for the message.
 """
 
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
-
-import yaml
-from yaml import events, nodes
-
-from sifwright.errors import Problem, quoted
+from sifwright.catalog.yaml_document import Document, YamlProblem
 
 MAX_BYTES = 1 << 18
-MAX_DEPTH = 20
-MAX_VALUES = 10_000
-# Longer ones take minutes (1:1:1:… is a number to the base 60) or cannot be printed.
-MAX_NUMBER = 64
-_SCALARS = {f"tag:yaml.org,2002:{name}": name for name in ("null", "bool", "int", "float")}
-
-Path: TypeAlias = tuple[str | int, ...]
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Document:
-    """Plain data, and for each path in it the line (from 1) and the text as written."""
-
-    data: Any
-    lines: dict[Path, int]
-    texts: dict[Path, str]
-
-
-class YamlProblem(Exception):
-    """The file cannot be read as one plain YAML document."""
-
-    def __init__(self, where: str, message: str, fix: str) -> None:
-        self.problem = Problem(where=where, what=message, fix=fix)
-        super().__init__(str(self.problem))
-
-
-@dataclass
-class _Reader:
-    """Turns the events of a text into data."""
-
-    file: str
-    text: str
-    lines: dict[Path, int] = field(default_factory=dict)
-    texts: dict[Path, str] = field(default_factory=dict)
-    scalars: Any = field(default_factory=yaml.constructor.SafeConstructor)
-    resolver: Any = field(default_factory=yaml.resolver.Resolver)
-
-    def __post_init__(self) -> None:
-        self.events: Iterator[events.Event] = yaml.parse(self.text, Loader=_Loader)
-
-    def fail(self, event: events.Event, message: str, fix: str) -> YamlProblem:
-        return YamlProblem(f"{self.file}:{_line(event)}", message, fix)
-
-    def document(self) -> Any:  # noqa: ANN401  # it is YAML
-        """Return the value of the only document; None if there is none."""
-        next(self.events)  # of the stream
-        if isinstance(next(self.events), events.StreamEndEvent):
-            return None
-        value = self.value(next(self.events), ())
-        next(self.events)
-        if not isinstance(more := next(self.events), events.StreamEndEvent):
-            raise self.fail(more, "more than one YAML document", "Keep the first one.")
-        return value
-
-    def value(self, event: events.Event, path: Path) -> Any:  # noqa: ANN401  # it is YAML
-        """Return the value that begins with the event, and keep its line and text."""
-        self.refuse(event)
-        if len(self.lines) >= MAX_VALUES:
-            raise self.fail(event, f"more than {MAX_VALUES} values", "Split the file.")
-        self.lines[path] = _line(event)
-        if isinstance(event, events.ScalarEvent):
-            self.texts[path] = event.value
-            return self.scalar(event)
-        if len(path) >= MAX_DEPTH:
-            raise self.fail(event, f"nested deeper than {MAX_DEPTH} levels", "Flatten it.")
-        if isinstance(event, events.MappingStartEvent):
-            return dict(self.items(path))
-        items = enumerate(self.until(events.SequenceEndEvent))
-        return [self.value(item, (*path, number)) for number, item in items]
-
-    def refuse(self, event: Any) -> None:  # noqa: ANN401  # some have a tag or an anchor
-        """Refuse what is not plain data."""
-        if event.anchor:  # that of an alias, too
-            raise self.fail(event, "anchors and aliases are not used here", "Write it out.")
-        if event.tag is not None:
-            raise self.fail(event, f"the tag {event.tag[:80]} is not used here", "Remove it.")
-
-    def until(self, end: type[events.Event]) -> Iterator[events.Event]:
-        """Yield the events before the end of a collection; the caller takes those inside."""
-        for event in self.events:
-            if isinstance(event, end):
-                return
-            yield event
-
-    def items(self, path: Path) -> Iterator[tuple[str, Any]]:
-        seen: dict[str, int] = {}
-        for key in self.until(events.MappingEndEvent):
-            self.refuse(key)
-            if not isinstance(key, events.ScalarEvent):
-                raise self.fail(key, "a key must be plain text", "Use a word as the key.")
-            name = str(key.value)
-            if not name.isprintable():
-                raise self.fail(key, "a key must be printable text", "Use a word as the key.")
-            if name in seen:
-                fix = f"The first one is in line {seen[name]}; keep one of the two."
-                raise self.fail(key, f"the key '{name}' is given twice", fix)
-            item = next(self.events)
-            seen[name] = _line(item)
-            yield name, self.value(item, (*path, name))
-
-    def scalar(self, event: events.ScalarEvent) -> object:
-        tag = self.resolver.resolve(nodes.ScalarNode, event.value, event.implicit)
-        if tag not in _SCALARS:
-            return event.value
-        with suppress(ValueError):
-            if len(event.value) <= MAX_NUMBER:
-                construct = getattr(self.scalars, f"construct_yaml_{_SCALARS[tag]}")
-                return construct(nodes.ScalarNode(tag, event.value))
-        message = f"{quoted(event.value)} cannot be read as a number"
-        raise self.fail(event, message, "Put it in quotes.")
 
 
 def parse_yaml(data: bytes, file: str) -> Document:
     """Read one YAML document; raises `YamlProblem` with file and line."""
+    # 10 ms; most files are in the cache of definitions
+    import yaml  # noqa: PLC0415
+
+    from sifwright.catalog.yaml_reader import Reader  # noqa: PLC0415
+
     if len(data) > MAX_BYTES:
         raise YamlProblem(file, f"larger than {MAX_BYTES} bytes", "Split the file.")
     try:
-        reader = _Reader(file, data.decode())
+        reader = Reader(file, data.decode())
         value = reader.document()
     except UnicodeDecodeError as error:
         message = f"not UTF-8 text (byte {error.start})"
@@ -146,8 +32,3 @@ def parse_yaml(data: bytes, file: str) -> Document:
         fix = "Check the indentation and quotes."
         raise YamlProblem(where, f"not valid YAML: {message}", fix) from None
     return Document(data=value, lines=reader.lines, texts=reader.texts)
-
-
-def _line(event: events.Event) -> int:
-    """Return the line in which an event starts, from 1; PyYAML counts from 0."""
-    return event.start_mark.line + 1 if event.start_mark else 1

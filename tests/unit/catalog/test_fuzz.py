@@ -8,6 +8,7 @@ import pytest
 
 from sifwright.catalog import schema, yaml_file
 from sifwright.catalog.load_catalog import load_catalog
+from sifwright.catalog.yaml_document import YamlProblem
 from sifwright.errors import CatalogError, Problem, SifwrightError
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
@@ -38,7 +39,7 @@ def _read(data: bytes, kind: str) -> bool:
     """Return whether a document is good; pass on any exception but ours."""
     try:
         document = yaml_file.parse_yaml(data, "x.yaml")
-    except yaml_file.YamlProblem as error:
+    except YamlProblem as error:
         return not _says_it_all(error.problem)
     return not list(schema.check_document(document, kind, "x.yaml"))
 

@@ -20,6 +20,7 @@ from sifwright.catalog import schema, yaml_file
 from sifwright.catalog.model import Catalog, Environment, Modules, Site
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.catalog.site import HostMpi
+from sifwright.catalog.yaml_document import YamlProblem
 from sifwright.errors import UsageError
 from sifwright.render import shell
 from tests.unit import hostile
@@ -210,7 +211,7 @@ def _schema_takes(data: Mapping[str, object]) -> bool:
     text = good + yaml.safe_dump(dict(data), default_style='"', allow_unicode=True)
     try:
         document = yaml_file.parse_yaml(text.encode(errors="surrogatepass"), "x.yaml")
-    except yaml_file.YamlProblem:
+    except YamlProblem:
         return False
     return not list(schema.check_document(document, "site", "x.yaml"))
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.catalog import yaml_file
 from sifwright.catalog.load_catalog import load_part
+from sifwright.catalog.yaml_document import Document
 from sifwright.cli.commands.build import example_command
 from sifwright.errors import PlanError
 from sifwright.make_image.publish_image.publish import publish_sif
@@ -115,7 +117,9 @@ def test_files_of_other_images_are_read_for_a_build(bench: Bench) -> None:
     assert len(bench.built) == 1
 
 
+@pytest.mark.usefixtures("cache")
 def test_the_files_of_an_image_give_its_plan(real: Catalog) -> None:
+    """Most data comes from the cache, as images share their layers."""
     for site, image in product(real.sites, real.images):
         part = load_part(ROOT / "defs", ROOT, site, image)
         plans = []
@@ -124,6 +128,25 @@ def test_the_files_of_an_image_give_its_plan(real: Catalog) -> None:
                 plans.append(plan_json(resolve(catalog, site, image, ())))
         assert (len(plans) % 2, len(set(plans)) < 2) == (0, True), (site, image)
     assert load_part(ROOT / "defs", ROOT, "local", "../sites/local") is None
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_definition_is_parsed_again_if_its_text_changed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+
+    def parse(data: bytes, file: str) -> Document:
+        parsed.append(file)
+        return parse_yaml(data, file)
+
+    parse_yaml = yaml_file.parse_yaml
+    monkeypatch.setattr(yaml_file, "parse_yaml", parse)
+    file = "defs/versions.yaml"
+    for text in ("{row: {a: one}}", "{row: {a: two}}", "{row: {a: one}}", "[]", "[]"):
+        (bench.project / file).write_text(f"more: {text}\n")
+        load_part(bench.project / "defs", bench.project, "here", "small")
+    assert parsed[parsed.index(file) :] == [file] * 4
 
 
 def test_an_image_that_is_gone_is_built(bench: Bench) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from sifwright.catalog import yaml_file
 from sifwright.catalog.model import Catalog, Site
-from sifwright.catalog.yaml_file import Path
+from sifwright.catalog.yaml_document import Path
 from sifwright.errors import CatalogError, PlanError, Problem, SifwrightError
 from sifwright.plan.lint import image_rules, site_rules
 from sifwright.plan.lint.rule import Rule, T, Violation
@@ -103,9 +104,13 @@ def locator(defs: FilePath, site: Site) -> Locate:
     """Return a function that gives file and line of a path in the site's file, or of its parent."""
     file = defs / "sites" / f"{site.name}.yaml"
     name = file.relative_to(defs.parent)
-    known = yaml_file.parse_yaml(file.read_bytes(), str(name)).lines
+
+    @cache
+    def lines() -> dict[Path, int]:
+        return yaml_file.parse_yaml(file.read_bytes(), str(name)).lines
 
     def locate(path: Path) -> str:
+        known = lines()
         while path and path not in known:
             path = path[:-1]
         return f"{name}:{known.get(path, 1)}"

@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from sifwright.catalog import yaml_file
 from sifwright.catalog.model import Site
-from sifwright.catalog.yaml_file import Path
+from sifwright.catalog.yaml_document import Path
 
 T = TypeVar("T")
 
@@ -32,15 +32,25 @@ class Rule(Generic[T]):
     """
 
     name: str
-    severity: Literal["error", "warning", "note"]
-    why: str
-    source: str
     find: Callable[[T], Iterator[Violation]]
+
+    @property
+    def severity(self) -> Literal["error", "warning", "note"]:
+        severity: Literal["error", "warning", "note"] = _texts()[self.name]["severity"]
+        return severity
+
+    @property
+    def why(self) -> str:
+        return str(_texts()[self.name]["why"])
+
+    @property
+    def source(self) -> str:
+        return str(_texts()[self.name]["source"])
 
 
 def rules(finders: Mapping[str, Callable[[T], Iterator[Violation]]]) -> tuple[Rule[T], ...]:
     """Return rules with their functions; rules.yaml has severity, reason and source of each."""
-    return tuple(Rule(name=name, find=find, **_texts()[name]) for name, find in finders.items())
+    return tuple(Rule(name=name, find=find) for name, find in finders.items())
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
 from sifwright.catalog.model import Site
-from sifwright.catalog.yaml_file import Path
+from sifwright.catalog.yaml_document import Path
 from sifwright.plan.lint.rule import Rule, Violation, of_host_mpi, on_several_nodes, placed, rules
 
 # What NCCL brings itself; every other value of NCCL_NET names a plugin's network.

@@ -1,0 +1,25 @@
+"""The data of a YAML file, with the line of every value."""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sifwright.errors import Problem
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """Plain data, and for each path in it the line (from 1) and the text as written."""
+
+    data: Any
+    lines: dict[Path, int]
+    texts: dict[Path, str]
+
+
+class YamlProblem(Exception):
+    """The file cannot be read as one plain YAML document."""
+
+    def __init__(self, where: str, message: str, fix: str) -> None:
+        self.problem = Problem(where=where, what=message, fix=fix)
+        super().__init__(str(self.problem))
