@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["rebuild", "second_site"]
 
 SECOND = "bench-second"
-# What the second site has otherwise, and the layer from which on it differs.
+# Option values of the second site, and the first layer that they change.
 OTHERWISE = {"tensorboard": ""}
 DIFFERS = "torch-extras"
 _MIDDLE = Path(MIDDLE).parent.name

@@ -64,7 +64,7 @@ def main() -> None:
         note=console.print,
     )
     FOLDER.mkdir(parents=True, exist_ok=True)
-    # What a run that was killed has left.
+    # Remains of killed runs.
     remove_stale(FOLDER)
     results = _earlier()
     names = arguments.only or list(BENCHMARKS)

@@ -16,8 +16,8 @@ __all__ = ["GB", "LAST_LAYER", "Synthetic", "tree_script"]
 
 GB = 10**9
 SYSTEM, BASE, LAST_LAYER = "bench-system", "bench-base", "bench-last"
-# What a tree is made of: where its bytes come from, its share of them, the size of a file.
-# Random bytes stand for compiled code, which shrinks little; lines of numbers for text.
+# Parts of a tree: origin of the bytes, their share of the tree, the size of a file. Random bytes
+# stand for compiled code, which shrinks little; lines of numbers for text.
 MIX = (
     ("random", 0.30, 50_000_000),
     ("random", 0.20, 1_000_000),

@@ -54,7 +54,7 @@ choose_compile_caches() {
   image_name
   folder=${folder%/}/sifwright-compiled-$UID-$image
   make_own_folder "$folder" ||
-    # It is somebody else's, who could change what we load.
+    # Another user has the folder, and could change what we load.
     folder=$(mktemp -d "$folder-XXXXXX" 2>/dev/null) || return 0 # without one, nothing can be compiled
   for name in "${!unset[@]}"; do export "$name=$folder/${unset[$name]}"; done
   for lock in "$TORCH_EXTENSIONS_DIR"/*/lock; do

@@ -1,4 +1,4 @@
-# What of the caller's environment reaches Python: docs/reference/run-scripts.md has the table.
+# Variables of the caller that reach Python: docs/reference/run-scripts.md has the table.
 # Sourced by activate.sh.
 # shellcheck shell=bash
 

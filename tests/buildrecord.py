@@ -40,7 +40,7 @@ class Built(NamedTuple):
     variant: str
 
 
-# What the commands of this process have built, by the records of images and installations.
+# Images and installations that the commands of this process have built, by their records.
 BUILDS: set[Built] = set()
 # Layers of tests that stand for others: the finished image of site local, to build on.
 _STAND_INS = {"base-of-local": "base-debian"}

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = shutil.which("apptainer") or shutil.which("singularity")
 RUNS = ROOT / "build" / "tests"  # folders of runs
-# Whatever started the tests: as root, Lmod reads no module that others cannot read. Tests of other
+# One umask for all tests: as root, Lmod reads no module that others cannot read. Tests of other
 # umasks set them.
 os.umask(0o022)
 
-# As hypothesis has it where CI is set: a machine may be busy, and no change is refused by chance.
+# hypothesis's own profile for CI: a machine may be busy, and no change is refused by chance.
 settings.register_profile(
     "sifwright",
     deadline=None,

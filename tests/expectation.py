@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _MARK = "\nassert "
-# What is left of a condition that is no comparison.
+# Remains of a condition that is no comparison.
 _BARE = ("assert False", "assert not True", "assert None", "assert 0")
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["left_out", "without_programs"]
 
-# Of Debian's package squashfs-tools: the program runs it, and so do many tests.
+# Program of Debian's package squashfs-tools: sifwright runs it, and so do many tests.
 PROGRAMS = {"mksquashfs"}
 
 

@@ -138,6 +138,6 @@ def repository(folder: Path, text: str = "one\n", tag: str = "v1.0") -> str:
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "--message", text.strip())
     git(folder, "tag", "--force", "--annotate", "--message", tag, tag)
-    # What lets a plain web server serve it.
+    # A plain web server can serve it then.
     git(folder, "update-server-info")
     return git(folder, "rev-parse", "HEAD")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 BUILD = ROOT / "build"
-# What a base layer of Debian does for apt, again: the image carries no sources of packages.
+# Repeat a Debian base layer's work for apt: the image carries no sources of packages.
 BASE = """#!/bin/bash
 # Let apt find packages while this image is built.
 set -euo pipefail

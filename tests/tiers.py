@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TARGETS", "mark_tier", "tier"]
 
-# What runs each tier, soonest.
+# First command that runs each tier.
 TARGETS = {
     "unit": "make test",
     "smoke": "make test",

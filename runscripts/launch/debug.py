@@ -26,8 +26,8 @@ SHOWN = (
     "NCCL_NET",
     "SIFWRIGHT_SITE",
 )
-# Where NCCL's and RCCL's loaders look, and where sites and layers put the plugin.
-# That of aws-ofi-rccl is in older images only.
+# Folders of NCCL's and RCCL's loaders, and folders where sites and layers put the plugin. The
+# folder of aws-ofi-rccl is in older images only.
 PLUGIN_FOLDERS = (
     "/opt/aws-ofi-nccl/lib",
     "/opt/aws-ofi-rccl",

@@ -21,7 +21,7 @@ VISIBILITY = {
     "amd": ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
     "nvidia": ("CUDA_VISIBLE_DEVICES",),
 }
-# What Slurm's gres/gpu plugin sets for a task without a GPU.
+# Values of Slurm's gres/gpu plugin for a task without a GPU.
 NO_DEVICES = ("", "-1", "NoDevFiles")
 
 

@@ -60,7 +60,7 @@ def sizes(env: "Env") -> "Tuple[int, int]":
 def master_port(env: "Env") -> int:
     """Return the port; on rank 0, raise `LaunchError` if it is in use."""
     variable, listed = ports.candidates(env)
-    # Of an unknown job there may be many ranks.
+    # An unknown job may have many ranks.
     ranks = sizes(env)[0] or (2 if listed else 1)
     if ranks == 1 and not variable:
         return ports.free_port()  # no other rank has to find the same port

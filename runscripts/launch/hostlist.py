@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_HOSTS = 1000000
 MAX_DIGITS = 18  # Slurm's numbers are 64 bits
 
-# As in hostlist_create() of Slurm's src/common/hostlist.c: "\t, \n".
+# Separators of hostlist_create() in Slurm's src/common/hostlist.c: "\t, \n".
 SEPARATORS = frozenset("\t, \n")
 DIGITS = frozenset("0123456789")
 NAME = DIGITS | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-")

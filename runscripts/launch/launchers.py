@@ -126,7 +126,7 @@ def pals_without_size(env: "Env") -> Launcher:
     return PALS
 
 
-# What starts ranks, by process name; each sets variables that say so.
+# Processes that start ranks, by name; each sets variables that say so.
 STARTERS = ("hydra_pmi_proxy", "orted", "prted", "flux-shell")
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SIOCGIFADDR, SIOCGIFNETMASK = 0x8915, 0x891B  # linux/sockios.h
 INTERFACES = "/sys/class/net"
-# Of struct ifreq in linux/if.h: the name has 16 bytes, the address lies at bytes 20 to 23.
+# Fields of struct ifreq in linux/if.h: the name has 16 bytes, the address lies at bytes 20 to 23.
 NAME_BYTES, ADDRESS = 16, slice(20, 24)
 VARIABLES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 

@@ -29,7 +29,7 @@ def uuids(folder: str = "/proc/driver/nvidia/gpus") -> "List[str]":
                 gpus += [line.split()[-1] for line in lines if line.startswith("GPU UUID:")]
     except OSError:
         return []
-    # Of a GPU that nothing has used since the driver was loaded: GPU-????????-….
+    # A GPU that is unused since the driver was loaded has the name GPU-????????-….
     return [] if "?" in "".join(gpus) else gpus
 
 

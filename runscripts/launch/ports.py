@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FIRST_PORT, LAST_PORT = 61001, 65535
 MAX_PORT = 65535
 
-# How many of the ports of a launch's name are tried. With half of the range in use, one launch in
+# Number of ports that are tried for a launch's name. With half of the range in use, one launch in
 # 65,000 finds none.
 TRIES = 16
 

@@ -24,7 +24,7 @@ def threads(env: "Env", launcher: "Optional[Launcher]", ranks: int, tasks: int) 
     step = launcher is not None and launcher.name == "slurm"
     asked = positive(env.get("SLURM_CPUS_PER_TASK", "")) if step else None
     if asked:
-        # What was asked for; less if srun binds the task to less, not more if it does not bind.
+        # Use at most the number asked for: srun may bind the task to fewer CPUs, or not at all.
         cpus = min(cpus, asked)
     elif not (launcher and has_own_cpus(env, cpus, tasks)):
         cpus = cpus // tasks

@@ -75,7 +75,7 @@ def test_ranks_of_torchrun_expand_their_own(
     words = ["--expand-variables", *words] if first else [*words, "--expand-variables"]
     result = torchrun_arguments(torchrun, *words, "-u", "t.py", "$RANK")
     assert result[-4:] == [str(EXPANSION), "-u", "t.py", "$RANK"]
-    # As torchrun starts it, for each rank.
+    # torchrun starts it so for each rank.
     (tmp_path / "t.py").write_text(SHOW)
     done = subprocess.run(
         [sys.executable, "-u", *result[-4:-2], str(tmp_path / "t.py"), "$RANK"],

@@ -95,8 +95,8 @@ def launches() -> Iterator[tuple[str, list[str]]]:
         yield name, sorted(group, key=lambda stem: int(stem.rpartition(".")[2]))
 
 
-# A batch script and a shell of salloc are one process each, whatever the job asked for.
-# Who says on which node a task is; under mpirun, Slurm only knows where its daemons are.
+# Variables that name a task's node; under mpirun, Slurm only knows where its daemons are. A batch
+# script and a shell of salloc are one process each, for a job of any size.
 NODE = ("MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "PMIX_HOSTNAME", "SLURMD_NODENAME")
 SINGLE = ("batch", "salloc")
 LAUNCHES = dict(launches())

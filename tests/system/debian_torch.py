@@ -29,8 +29,8 @@ PACKAGES = (
     *("libonnx-dev", "libprotobuf-dev", "libpsimd-dev", "libpthreadpool-dev", "libsleef-dev"),
     *("libtensorpipe-dev", "nlohmann-json3-dev", "protobuf-compiler", "pybind11-dev"),
 )
-# What the proof needs, and no more: no optimisation, and one copy of each kernel. TensorPipe stays:
-# without it torch.distributed.rpc, and torch with it, cannot be imported.
+# Minimum for the proof: no optimisation, and one copy of each kernel. TensorPipe stays: without it
+# torch.distributed.rpc, and torch with it, cannot be imported.
 _LEFT_OUT = (
     *("USE_MKLDNN", "USE_FBGEMM", "USE_KINETO", "USE_ITT", "USE_NNPACK", "USE_XNNPACK"),
     *("USE_PYTORCH_QNNPACK", "USE_GLOO"),
@@ -50,7 +50,7 @@ foreach(kind AVX_1 AVX_2 AVX_3 AVX2_1 AVX2_2 AVX2_3 AVX512_1 AVX512_2 AVX512_3)
 endforeach()
 """
 _PATCH = ("patch", "-p1", "--silent", "--no-backup-if-mismatch", "-i")
-# It would make the version Debian's, whatever the build asks for.
+# The patch would give every version that of Debian.
 _NOT_APPLIED = {"2000-version.patch"}
 # File -> a pattern there, and what takes its place.
 _CHANGES = {

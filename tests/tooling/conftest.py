@@ -14,7 +14,7 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 # Words of our own for things that have a name; patterns, one a line.
 BANNED_WORDS = Path(__file__).with_name("banned_words.txt").read_text().split("\n")[:-1]
-# What an outer `make test` hands down would steer the inner make, or pytest.
+# Variables of an outer `make test`: they would steer the inner make, or pytest.
 FROM_OUTER_MAKE = (
     *("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PYTEST_XDIST_WORKER"),
     *("SITE", "IMAGE", "NODES", "SET", "SCRIPT", "JOB", "PYTEST", "V"),

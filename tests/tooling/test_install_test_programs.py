@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 NOBODY = 65534
-# What the script itself needs; nothing that it installs is there.
+# Programs that the script itself needs; nothing that it installs is there.
 NEEDED = ("bash", "sort", "env", "mktemp", "rm", "dirname")
 PACKAGES = (
     "buildah docker-registry docker.io hostname iproute2 libpmix-dev lmod mpich munge openmpi-bin"

@@ -12,7 +12,7 @@ from .conftest import PathWithout, Run
 PARTS = ("builder", "defs", "runscripts", "tools")
 FILES = ("pyproject.toml", "LICENSE", "README.md")
 PYTHONS = ("python3.14", "python3.13", "python3.12", "python3.11", "python3")
-# What a cluster's Python module may have set, and what would ruin pip's work.
+# Variables that a cluster's Python module may have set, and that would ruin pip's work.
 SPOILT = {
     "PYTHONHOME": "/nowhere",
     "PYTHONPATH": "/nowhere",

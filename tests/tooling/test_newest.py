@@ -9,7 +9,7 @@ from tests.conftest import run
 
 from .conftest import FROM_OUTER_MAKE
 
-# Where packages of others do the work: yaml, jsonschema, jinja2, rich, cyclonedx, cryptography.
+# Folders that use other packages: yaml, jsonschema, jinja2, rich, cyclonedx, cryptography.
 FOLDERS = ("catalog", "cli", "host", "images", "recipe_import", "render", "report")
 WITH_PACKAGES = (
     *(f"tests/unit/{folder}" for folder in FOLDERS),

@@ -35,8 +35,11 @@ VARIABLES = {"found", "one", "what", "made", "said", "work", "place"}
 COMMENT = re.compile(
     r"((?:^[ \t]*#(?: .*)?\n)+)|((?:^ *--(?: .*)?\n)+)|{#-?([^}]*?)-?#}", re.MULTILINE
 )
+# The mark of a comment, with the text of a directive.
+MARK = re.compile(r"^[ \t]*(?:#|--)? ?(?:shellcheck .*)?")
 STRING = re.compile(r'"((?:[^"\\\n]|\\[^n])*)"|\'([^\'\n]*)\'')
 MOST_WORDS = 20
+VAGUE = re.compile(r"\b(?:somebody|anybody|whoever|whatever)\b", re.IGNORECASE)
 CLAUSES = re.compile(r"(?:What|Whether|Of|Those) (?!.*\?$)")
 
 
@@ -64,7 +67,8 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
 def comments(text: str) -> Iterator[str]:
     """Yield each block of lines that are comments."""
     for block in COMMENT.finditer(text):
-        yield re.sub(r"^[ \t]*(?:#|--)? ?", "", block[block.lastindex or 0], flags=re.MULTILINE)
+        lines = block[block.lastindex or 0].splitlines()
+        yield "\n".join(MARK.sub("", line) for line in lines).strip()
 
 
 def strings(text: str, tree: ast.Module) -> Iterator[str]:
@@ -97,15 +101,17 @@ def is_long(sentence: str) -> bool:
 def odd(text: str, *, is_python: bool = True, is_quiet: bool = False) -> list[str]:
     """Return everything in a file that the rules forbid."""
     tree = ast.parse(text if is_python else "")
-    docs = list(docstrings(tree))
-    beginnings = [doc for doc, words in docs if re.match(rf"(?:{words})\b", doc, re.IGNORECASE)]
+    docs, notes = list(docstrings(tree)), list(comments(text))
+    parts = [*docs, *((note, CLAUSE) for note in notes)]
+    beginnings = [part for part, words in parts if re.match(rf"(?:{words})\b", part, re.IGNORECASE)]
+    vague = [note for note in notes if VAGUE.search(note)]
     texts = set() if is_quiet else set(strings(text, tree)).difference(doc for doc, _ in docs)
     messages = sorted(part for part in texts if "\n" not in part)
-    prose = chain((doc for doc, _ in docs), comments(text), messages)
+    prose = chain((part for part, _ in parts), messages)
     long = [sentence for part in prose for sentence in sentences(part) if is_long(sentence)]
     clauses = [message for message in messages if CLAUSES.match(message)]
     names = sorted(VARIABLES.intersection(variables(tree)))
-    return [*beginnings, *long, *clauses, *names, *BANNED.findall(text)]
+    return [*beginnings, *vague, *long, *clauses, *names, *BANNED.findall(text)]
 
 
 @every_file
@@ -129,6 +135,9 @@ def test_each_glob_finds_files(glob: str) -> None:
         'def run():\n    """The result."""',
         'def run():\n    """And the result."""',
         f'"""Run{" it" * MOST_WORDS}."""',
+        "# What a step leaves.\n",
+        "# shellcheck shell=bash\n# Whether it runs.\n",
+        "# The file is somebody's.\n",
         f"# Run.\n#{' it' * MOST_WORDS}\n# again.\n",
         f"# The image is built {BANNED_WORDS[0]}.",
         f"fail('Run{' it' * MOST_WORDS}')",

@@ -111,7 +111,7 @@ def imports_between_branches() -> Iterator[tuple[Path, str, str]]:
 def test_no_folders_import_each_other_in_a_circle() -> None:
     graphs: dict[Path, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for folder, pair, other in imports_between_branches():
-        # Of the package itself: errors.py is below all rooms, __main__.py above them.
+        # Leave out the package's own files: errors.py is below all rooms, __main__.py above.
         if folder != PACKAGE or "its files" not in {pair, other}:
             graphs[folder][pair].add(other)
     assert {

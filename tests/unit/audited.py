@@ -27,7 +27,7 @@ def main() -> None:
     for kind in ("image", "layer", "pins", "site", "versions"):
         list(schema._validator(kind).iter_errors([]))  # noqa: SLF001  # read at a mistake only
     outside: list[str] = []
-    # What sifwright itself remembers is in its cache.
+    # sifwright keeps its own records in its cache.
     inside = tuple(f"{folder.resolve()}/" for folder in (*projects, cache_folder.root()))
 
     def listen(event: str, arguments: tuple[object, ...]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENTRIES", "PACKED", "SECONDS", "UNPACKED", "build"]
 
-# Of the first step; that with the number n has n + 1 times as much.
+# Numbers of the first step; the step with the number n has n + 1 times as much.
 PACKED, UNPACKED, ENTRIES, SECONDS = 1000, 5000, 10, 1.5
 
 

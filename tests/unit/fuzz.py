@@ -108,7 +108,8 @@ _MUTATIONS: list[Mutation] = [
     *map(_of_lines, (_double, _delete, _indent, _dedent, _value, _value, _key, _swap)),
 ]
 
-# What costs most: as large as is read at all, and made for the worst case of every part.
+# Most expensive documents: of the largest size that is read, and made for the worst case of every
+# part.
 _FULL, _MANY = 1 << 18, 9_900
 BOMBS = {
     "anchors": b"a: &a [x,x]\n" + b"".join(b"b%d: &b%d [*a,*a]\n" % (n, n) for n in range(5000)),

@@ -8,7 +8,7 @@ from tests.unit.broken import SITE, Change, layers, write
 
 # An image that any site can have.
 BARE = layers("base")
-# What a site with Slingshot and GPUs sets, so that no rule complains.
+# Variables of a site with Slingshot and GPUs, so that no rule complains.
 GOOD_ENVIRONMENT = {
     "FI_MR_CACHE_MONITOR": "userfaultfd",
     "FI_CXI_DISABLE_HOST_REGISTER": "1",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 GIT = "https://git.example/group/toy.git"
 ZERO = "0" * 64
 TEXT = """\
-# Where the tool comes from.
+# The source of the tool.
 #
 the-git:   # with a comment
   git: https://git.example/group/toy.git

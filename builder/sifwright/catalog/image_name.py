@@ -1,9 +1,9 @@
 """Names of images: the kind of store (registry, archive, engine) and the name there."""
 
 REGISTRY = "docker"
-# What this machine's Docker Engine keeps.
+# Images of this machine's Docker Engine.
 DAEMON = "docker-daemon"
-# And files and folders.
+# Images in files and folders, and in the engine.
 LOCAL = ("oci-archive", "docker-archive", "oci", DAEMON)
 
 

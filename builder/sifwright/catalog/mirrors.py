@@ -19,7 +19,7 @@ VARIABLE = "SIFWRIGHT_MIRRORS"
 NETWORK_FIX = f"Check the network and proxies, or name a mirror in the file of {VARIABLE}."
 DOWNLOADS = ("archives", "wheels", "conda", "apt")
 KINDS = ("git", "oci", *DOWNLOADS)
-# What follows a prefix that ends where a name ends.
+# Characters that may follow a prefix: each ends a name.
 _ENDS = "/?#:@"
 
 
@@ -116,7 +116,7 @@ def _document(path: Path) -> Document:
     except YamlProblem as error:
         raise CatalogError(error.problem) from None
     if problems := tuple(schema.check_document(document, "mirrors", str(path))):
-        # What does not fit may hold a password.
+        # An invalid value may hold a password.
         login = re.compile("(['\"][a-z]+://).*@")
         raise CatalogError(
             *(replace(problem, what=login.sub(r"\1", problem.what)) for problem in problems)

@@ -45,7 +45,7 @@ class TableCell:
     column: str
 
 
-# Where a value comes from: a cell, or a reference: option.x, fact.x, site.x; text.x is x itself.
+# Origin of a value: a cell, or a reference: option.x, fact.x, site.x; text.x is x itself.
 Origin = TableCell | str
 
 

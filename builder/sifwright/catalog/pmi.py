@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 Table = Mapping[str, Mapping[str, tuple[str, ...]]]
 
-# As people call the MPIs of the table 'mpi' of versions.yaml.
+# Usual names of the MPIs in the table 'mpi' of versions.yaml.
 NAMES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 UNKNOWN = "unknown"
 # A launcher's PMI, unless the site's file names more. Job scripts take mpirun for Open MPI's. Flux

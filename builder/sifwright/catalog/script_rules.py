@@ -36,7 +36,7 @@ def script_problems(data: bytes, file: str) -> Iterator[Problem]:
 
 def refuse_text(value: str) -> Problem | None:
     """Say why a value cannot stand in a line of a definition file, or nothing if it can."""
-    # A line break could open a section of the definition file, whatever the shell quoting.
+    # A line break could open a section of the definition file, even if quoted for the shell.
     if not value.isprintable():
         message = f"{quoted(value)} holds a line break or another character that cannot be printed"
         return Problem(what=message, fix="Use one line of printable text.")

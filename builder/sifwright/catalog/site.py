@@ -294,5 +294,5 @@ class Site:
         return str(getattr(self, name.replace("-", "_")))
 
 
-# What layers may ask of a site: in `for`, in rules, and as the default of an option.
+# Facts of a site that layers may use: in `for`, in rules, and as the default of an option.
 SITE_FACTS = ("vendor", "arch", "processor", "fabric", "libfabric", "mpi", "mpi-version", "pmi")

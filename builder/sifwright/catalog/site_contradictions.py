@@ -11,14 +11,14 @@ from sifwright.errors import Problem
 
 Locate = Callable[[Path], str]
 
-# Which launchers find a scheduler's nodes by themselves.
+# Launchers that find a scheduler's nodes by themselves.
 LAUNCHERS = {
     "local": ("local", "mpirun", "mpiexec"),
     "slurm": ("srun", "mpirun", "mpiexec"),
     "pbs": ("mpiexec", "mpirun"),
     "flux": ("flux",),
 }
-# What names a partition or a queue.
+# Options that name a partition or a queue.
 _PARTITION = ("partition", "p", "queue", "q")
 # The first that opens a squashfs of zstd: up to 1.3.6 pkg/image/squashfs.go calls it corrupted.
 _TAKES_ZSTD = Version("1.4.0")

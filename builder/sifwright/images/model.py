@@ -7,7 +7,7 @@ from sifwright.errors import UsageError
 from sifwright.images.contents.image_tree import BadImage, ImageTree
 from sifwright.system.progress import Timer
 
-# As `uname -m` says it, and as images name it (GOARCH).
+# Processors of `uname -m`, and their names in images (GOARCH).
 ARCHITECTURES = {
     "x86_64": "amd64",
     "aarch64": "arm64",

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 SHARE = "share/sifwright"
-# What stands for the packages of a user as long as they are in a folder; see its text.
+# File in place of a user's packed packages while they are in a folder; see its text.
 DIRECTORY = "directory.squashfs"
-# The archive of what all images have in common.
+# The archive of the files that all images share.
 PROGRAMS = "sifwright-runscripts.tar.gz"
-# How the engine's variable for the GPUs ends, for the commands in bin/.
+# File with the end of the engine's variable for the GPUs, for the commands in bin/.
 GPU = "gpu"
 _RUNSCRIPTS = "runscripts"
 

@@ -10,7 +10,7 @@ from sifwright.render.templating import long_text, refuse_controls, template
 
 # In an installation, all that is not the user's.
 OURS = ("bin", "runscripts", "share", "*.sif")
-# What EasyBuild's style check allows is 120.
+# EasyBuild's style check allows 120.
 _WIDTH = 100
 # Puts the image where the rest is unpacked.
 _LINK = "ln -sf '%s' ."

@@ -26,7 +26,7 @@ _SITE = b"etc/sifwright/site-environment"
 # NAME = '…', with or without a type.
 _VALUE = re.compile(r"^(\w+)[^=\n]*=\s*['\"]([^'\"\n]*)['\"]", re.MULTILINE)
 _RELEASE = re.compile(r"[0-9]+(\.[0-9]+)+")
-# As Apptainer writes it, in Go's words: Monday_2_January_2006_15:04:05_MST.
+# Apptainer's date, in Go's words: Monday_2_January_2006_15:04:05_MST.
 _BUILT = "%A_%d_%B_%Y"
 _FIX = "Give the SIF of an image with PyTorch."
 
@@ -45,7 +45,7 @@ def inspect(sif: Path) -> InstalledImage:
         ours = installed_image.of_plan(plan_file.parse_plan(texts[plan_file.IN_IMAGE]), date)
     except (KeyError, ValueError):
         return facts
-    # What was read counts; of its layers, only the plan knows.
+    # Facts read from the files count; only the plan knows the layers.
     names = ("image", "plan", "layers", "plugin", "mpi")
     return replace(facts, **{name: getattr(ours, name) for name in names})
 

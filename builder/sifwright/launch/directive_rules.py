@@ -16,7 +16,7 @@ _DIRECTIVE = re.compile(rf"-{{0,2}}[A-Za-z][A-Za-z0-9-]*(={_VALUE.pattern})?")
 _PLAIN = "Use letters, digits and plain punctuation: no blanks, quotes, '#', '$' or '~'."
 _SCHEDULERS = {"slurm": "Slurm", "pbs": "PBS", "flux": "Flux"}
 _ANYWAY = "--directive {}={}"
-# What a directive would contradict in the script and its launcher, and what decides it instead.
+# Directives that the script and its launcher decide, and the option or key to use instead.
 _RESOURCES, _SHORTEST = ("gres", "tres-per-node", "tres-per-task", "tres-per-job"), 3
 _RANKS, _GPUS = "--tasks-per-node", "node.gpus in the site's file"
 _CPUS = "node.cpus-per-task in the site's file"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sifwright.catalog.model import Site
 from sifwright.launch.model import Job, JobRequest
 
-# What a line of directives begins with.
+# Prefix of a line of directives.
 MARKS = {"slurm": "#SBATCH", "pbs": "#PBS", "flux": "# flux:"}
 # Fields of a request that are a directive of that name, by scheduler.
 OPTIONS: Mapping[str, Mapping[str, str]] = {

@@ -38,7 +38,7 @@ def arrange_job(site: Site, request: JobRequest) -> Job:
         torchrun=torchrun,
         ranks=ranks,
         tasks=tasks,
-        # Where nobody says how many there are, as many as ranks will use.
+        # Without a number of GPUs in the site's file, count one for each rank.
         gpus=site.node.gpus or (0 if site.vendor == "cpu" else ranks),
         cpus=_cpus(site, tasks),
         name=request.name or _name(request.arguments),

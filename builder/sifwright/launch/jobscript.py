@@ -14,7 +14,7 @@ from sifwright.render.templating import template
 # Text that every scheduler takes from a directive unchanged.
 _WORD = re.compile(r"[A-Za-z0-9_.,:=+@%/&|*!()\[\]{} -]+")
 
-# Where a site names no disk of its nodes.
+# Folder at sites that name no disk of their nodes.
 _TEMPORARY = "/tmp"  # noqa: S108
 
 

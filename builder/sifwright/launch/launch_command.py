@@ -59,8 +59,8 @@ def _script(job: Job) -> Iterator[str]:
 
 
 def _srun(job: Job) -> Iterator[str]:
-    # Where the job was submitted with --export=NONE, srun would bring the ranks none of this
-    # script's environment.
+    # In a job submitted with --export=NONE, srun would bring the ranks none of this script's
+    # environment.
     yield from ("srun", "--export=ALL", f"--nodes={job.request.nodes}")
     yield from (f"--ntasks={job.total_tasks}", f"--ntasks-per-node={job.tasks}")
     if job.cpus:

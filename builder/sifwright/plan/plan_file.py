@@ -9,7 +9,7 @@ from typing import Any
 
 from sifwright.plan.model import Plan
 
-# Where every image of ours keeps its plan.
+# Path of the plan in every image of ours.
 IN_IMAGE = b"opt/sifwright/plan.json"
 
 

@@ -157,7 +157,7 @@ class Context:
 
 def _unescaped(line: str) -> str:
     """Return a line of .dockerignore without backslashes, which the package's matcher lacks."""
-    # What would turn the pattern round stands first only.
+    # '!' inverts a pattern at its start only.
     start = "./" if line.startswith("\\!") else ""
     return start + re.sub(
         r"\\(.)", lambda match: f"[{match[1]}]" if match[1] in "*?[" else match[1], line

@@ -7,7 +7,7 @@ from typing import TypeVar
 from sifwright.catalog.model import EnvRule, ImageStart, LayerFile
 from sifwright.errors import Problem, UsageError
 
-# Of a file full of mistakes, the first.
+# Most mistakes of a file that are reported.
 MAX_PROBLEMS = 50
 # The characters that the variables of one recipe put into it.
 MAX_VALUES = 4 << 20

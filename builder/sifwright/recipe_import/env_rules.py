@@ -11,10 +11,10 @@ from sifwright.errors import UsageError
 from sifwright.recipe_import import shell_words
 from sifwright.recipe_import.shell_words import Lookup
 
-# What the shell in which Apptainer makes an image's environment keeps for itself (tried on 1.4.5).
+# Variables that Apptainer's shell keeps for itself when it makes the environment (tried on 1.4.5).
 ENGINES_OWN = {"UID", "EUID", "GID"}
 ONLY_STEPS = "only the recipe's RUNs see it; Apptainer keeps that name for itself"
-# What no shell takes from its environment: it would end, or become another one.
+# Variables that no shell takes from its environment: it would end, or become another one.
 _SHELLS_OWN = {"BASHOPTS", "BASH_VERSINFO", "PPID", "SHELLOPTS"}
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

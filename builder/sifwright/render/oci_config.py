@@ -18,7 +18,7 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ROOT = "/rootfs"
 # A number, as Kubernetes wants it; of most people's first account, so that they own what it writes.
 _USER = "1000:1000"
-# Whoever runs it, with an account in the image or without: where caches can be written.
+# Home of every user, with an account in the image or without: caches can be written there.
 _HOME = "/tmp"  # noqa: S108
 _KEYWORDS = {
     "docker": {"Bootstrap", "From"},

@@ -25,7 +25,7 @@ def site_table(sites: Iterable[Site]) -> Table:
     for name in _HEAD:
         table.add_column(name, no_wrap=name != _HEAD[-1])
     for site in sites:
-        # As text: the words of a file are no markup.
+        # Use Text: the words of a file are no markup.
         table.add_row(*(Text(cell) for cell in _row(site)))
     return table
 

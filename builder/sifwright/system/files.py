@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# What file systems answer that have no hard links.
+# Errors of file systems without hard links.
 NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
 # Another file system, or more links than a file may have there.
 NO_LINK_HERE = NO_LINKS | {errno.EXDEV, errno.EMLINK}

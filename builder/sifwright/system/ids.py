@@ -13,7 +13,7 @@ from sifwright.system.processes import search_path
 
 VARIABLE = "SIFWRIGHT_IDS"
 FILES = (Path("/etc/subuid"), Path("/etc/subgid"))
-# What an image may own files with: the ids of a system (useradd gives as many).
+# Ids of a system, which own the files of an image (useradd gives as many).
 _RANGE = 65536
 
 

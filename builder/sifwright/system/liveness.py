@@ -162,7 +162,7 @@ def clock(root: Path) -> float:
 
 def _beat(descriptor: int, stop: threading.Event) -> None:
     while not stop.wait(BEAT_SECONDS):
-        # Removed by somebody who thought us dead, or a server that is away for a while.
+        # Another process took us for dead and removed it, or a server is away for a while.
         with suppress(OSError):
             os.utime(descriptor)
 

@@ -62,7 +62,7 @@ def name_folder_in_errors(folder: Path, fix: str) -> Iterator[None]:
         is_copy = isinstance(error, shutil.Error)
         if not is_copy and error.errno not in _NO_ROOM:
             raise
-        # What copytree raises has a list: (source, target, why) of each file.
+        # copytree's error has a list: (source, target, why) of each file.
         why = error.args[0][0][2] if is_copy else os_errors.cause(error, folder)
         message = f"cannot be written: {why}"
         raise MachineError.of(message, where=str(folder), fix=fix) from error

@@ -18,7 +18,7 @@ from sifwright.system.processes import search_path
 NOWHERE = Path(os.devnull)
 _UNSHARE = ("unshare", "--map-root-user", "--map-auto")
 _ONE_ID = (sys.executable, "-P", "-m", "sifwright.system.one_uid")
-# By its path and without site-packages: it needs neither, and so depends on no variable or folder.
+# Run by path and without site-packages: it needs neither variables nor other folders.
 _OWN = (sys.executable, "-I", "-S", map_ids.__file__)
 
 

@@ -18,7 +18,7 @@ if [[ -s /etc/apt/sources.list ]]; then
 else
   archive=$(mirrored "${OPT_MIRROR:-debian}")
 fi
-# Where nobody knows its mirror: Debian's own address and its full mirrors have one archive beside the other.
+# Without a known mirror, look beside the archive: Debian's own address and its full mirrors have both.
 security=$(mirrored "${OPT_SECURITY_MIRROR:-debian-security}")
 [[ $security != debian-security ]] || security=${archive%/}-security
 sources "$archive" "$security" >"$SIFWRIGHT_BUILD/kept/sources.list"

@@ -3,7 +3,7 @@
 # NCCL from the site's network.
 set -euo pipefail
 
-# Where Apptainer keeps the environment of an image from a registry.
+# File in which Apptainer keeps the environment of an image from a registry.
 readonly docker_env=/.singularity.d/env/10-docker2singularity.sh
 readonly own=/opt/base-image
 
@@ -46,7 +46,7 @@ find_python() {
 }
 python=${OPT_PROGRAM:-$(find_python)} || die "no Python on its path"
 [[ -x $python ]] || die "there is no $python"
-# As its name on the path: a Python of conda or of a virtual environment is a link in there.
+# Use its name on the path: a Python of conda or of a virtual environment is a link in there.
 folder=${python%/*}
 case :$image_path: in
   *":$folder:"*) ;;
@@ -124,7 +124,7 @@ printf 'unset VIRTUAL_ENV CONDA_PREFIX\nexport PATH=%s/bin:%q\n' "$own" "$image_
 read -ra variables <<<"$OPT_UNSET"
 for name in "${variables[@]}"; do
   [[ ! -f $docker_env ]] || sed -i -E "/^[[:space:]]*(export[[:space:]]+)?$name=/d" "$docker_env"
-  # An image of Docker's keeps them; what somebody else sets there stays.
+  # An image of Docker's keeps these variables; a value that another program sets there stays.
   # shellcheck disable=SC2016
   [[ -z ${!name-} ]] || printf '[ "${%s-}" != %q ] || unset %s\n' "$name" "${!name}" "$name" >>"$own/activate"
 done
@@ -139,7 +139,7 @@ for plugin in "${plugins[@]}"; do
     [[ ! -f $list ]] || sed -i "\#^$plugin\(/\|\$\)#d" "$list"
   done
 done
-# As in base-cuda: a libcuda of the image must not hide the host's.
+# Same as base-cuda: a libcuda of the image must not hide the host's.
 rm -rf /usr/local/cuda/compat /usr/local/cuda-*/compat
 rm -f /etc/ld.so.conf.d/*cuda-compat*
 PATH=$PATH:/usr/sbin:/sbin

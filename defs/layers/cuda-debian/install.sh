@@ -11,7 +11,7 @@ fi
 # CUDA is in non-free and NCCL in contrib; the base's sources name main only. They serve the build.
 sed -i 's/ main$/ main contrib non-free/' "$SIFWRIGHT_BUILD/kept/sources.list"
 
-# As dpkg's own rule, so that packages installed later keep to it as well.
+# Write a rule of dpkg's, so that packages installed later keep to it as well.
 if [[ $OPT_STATIC_LIBRARIES == false ]]; then
   cat >/etc/dpkg/dpkg.cfg.d/cuda-static-libraries <<'RULE'
 path-exclude=/usr/lib/x86_64-linux-gnu/lib*_static*.a

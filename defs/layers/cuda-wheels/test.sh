@@ -64,7 +64,7 @@ void run(torch::Tensor x) { twice<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<f
 """
 cpp_extension.load_inline("twice", "void run(torch::Tensor x);", kernel, functions=["run"])
 
-# What AOTInductor writes for a GPU has these headers and calls the driver, whatever the model.
+# AOTInductor's code for a GPU has these headers and calls the driver, for any model.
 folder = pathlib.Path(sys.argv[1])
 with open(folder / "model.cpp", "w", encoding="utf-8") as file:
     file.write(

@@ -24,7 +24,7 @@ if [[ $OPT_OPS == true ]]; then
 fi
 MAX_JOBS=$(build-jobs 4)
 export MAX_JOBS
-# What it asks for, and what its setup imports: without isolation, so that it sees the image's torch.
+# Requirements of the package and of its setup: without isolation, the build sees the image's torch.
 pip install setuptools wheel -r source/requirements/requirements.txt
 # Without isolation, pip refuses the constraint of isolated builds.
 env -u PIP_BUILD_CONSTRAINT pip install --no-build-isolation ./source

@@ -3,7 +3,7 @@
 set -euo pipefail
 
 fetch-source flash-attention source
-# Without it, setup.py downloads a wheel that somebody else compiled, if there is one.
+# Without it, setup.py downloads a wheel that others compiled, if there is one.
 export FLASH_ATTENTION_FORCE_BUILD=TRUE
 MAX_JOBS=$(build-jobs 9)
 export MAX_JOBS

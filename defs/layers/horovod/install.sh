@@ -34,7 +34,7 @@ else
   export HOROVOD_CPU_OPERATIONS=MPI
 fi
 
-# Where the NCCL is that torch loads, so that there is one of it in a process.
+# Print the folder of the NCCL that torch loads, so that a process has only one NCCL.
 nccl_of_torch() {
   python - <<'PYTHON'
 import pathlib

@@ -7,7 +7,7 @@ fail() {
   exit 1
 }
 
-# It ends with 0 whatever is in the boxes: what it says counts, not that it ran.
+# Its exit status is 0 for any report, so the text counts.
 report=$(horovodrun --check-build)
 [[ $(head -n 1 <<<"$report") == "Horovod v$OPT_VERSION:" ]] || fail "horovodrun --check-build begins otherwise:" "$report"
 expect() { # SECTION NAME true|false
@@ -48,7 +48,7 @@ if ! command -v mpiexec >/dev/null; then
   echo "no mpiexec here: ranks were not started over MPI"
   OPT_MPI=none
 fi
-# Whoever runs the tests may be root in the container, and the machine may have a single core.
+# Tests may run as root in the container, and the machine may have a single core.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # --disable-cache: it would write to the home directory.
 [[ $OPT_GLOO != true ]] || check Gloo horovodrun -np 2 --gloo --disable-cache

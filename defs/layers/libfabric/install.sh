@@ -5,7 +5,7 @@ set -euo pipefail
 readonly prefix=/opt/libfabric
 jobs=$(build-jobs 1)
 
-# What the tests of this layer and of the network plugins run in the finished image.
+# Programs that the tests of this layer and of the network plugins run in the finished image.
 mkdir -p /opt/sifwright
 cp -r files/fabric_proof files/gpu-prefix /opt/sifwright/
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Compile mpi4py with the image's mpicc. Its wheels would look for whatever MPI they find at run time.
+# Compile mpi4py with the image's mpicc. Its wheels would look for any MPI at run time.
 set -euo pipefail
 
 fetch-source mpi4py source

@@ -21,7 +21,7 @@ if ! command -v mpiexec >/dev/null; then
   exit
 fi
 if [[ $(mpiexec --version 2>&1) == *'Open MPI'* ]]; then
-  # Whoever runs the tests may be root in the container, and the machine may have a single core.
+  # Tests may run as root in the container, and the machine may have a single core.
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   launch=(mpiexec --oversubscribe -n 2)
 else

@@ -45,7 +45,7 @@ for compiler in mpicc mpicxx; do
   [[ $found == "$prefix"/lib/* ]] || fail "a program of $compiler finds its libmpi at '$found', not in $prefix"
 done
 
-# As in a Slurm job, where Hydra would call srun. On a host, it may.
+# Variables of a Slurm job, where Hydra would call srun. On a host, it may.
 slurm=(SLURM_JOB_ID=7 SLURM_NODELIST=nid001 SLURM_NNODES=1 SLURM_TASKS_PER_NODE=2)
 [[ -z ${IMAGE_ROOT-} ]] || slurm=()
 # On this machine's own address: not every container can resolve its host's name.

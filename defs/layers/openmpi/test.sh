@@ -43,9 +43,9 @@ for compiler in mpicc mpicxx; do
   [[ $found == "$prefix"/lib/* ]] || fail "a program of $compiler finds its libmpi at '$found', not in $prefix"
 done
 
-# Whoever runs the tests may be root in the container, and the machine may have a single core.
+# Tests may run as root in the container, and the machine may have a single core.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# As in a Slurm job, where mpirun would call srun. On a host, it may.
+# Variables of a Slurm job, where mpirun would call srun. On a host, it may.
 slurm=(SLURM_JOB_ID=7 SLURM_JOBID=7 SLURM_NODELIST=nid001 SLURM_JOB_NODELIST=nid001 SLURM_NNODES=1 SLURM_TASKS_PER_NODE=2)
 [[ -z ${IMAGE_ROOT-} ]] || slurm=()
 output=$(env "${slurm[@]}" mpirun --oversubscribe -n 2 "$work/mpicc" 2>&1) || fail "mpirun failed:" "$output"

@@ -51,7 +51,7 @@ for folder in "$INSTALL_PREFIX"/{mpich,openmpi,nccl,rccl}; do
 done
 export CMAKE_PREFIX_PATH
 
-# Where nccl.h or rccl.h is: a layer's own comes first, then the toolkit's.
+# Print the folder above that of nccl.h or rccl.h: a layer's own comes first, then the toolkit's.
 find_header() {
   local folder
   for folder in "$@"; do
@@ -120,7 +120,7 @@ case $OPT_VENDOR in
   *) export USE_CUDA=0 USE_ROCM=0 ;;
 esac
 
-# What the user sets wins.
+# The user's variables win.
 read -ra variables <<<"$OPT_BUILD_VARIABLES"
 if ((${#variables[@]})); then export "${variables[@]}"; fi
 

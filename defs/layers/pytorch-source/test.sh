@@ -24,13 +24,13 @@ for name, found in has.items():
 if vendor != "cpu":
     if not torch.distributed.is_nccl_available():
         sys.exit("torch was built without NCCL or RCCL")
-    # What was compiled for, even where there is no GPU: the list of cuda.get_arch_list() needs one.
+    # Read the compiled architectures without a GPU: the list of cuda.get_arch_list() needs one.
     flags = torch._C._cuda_getArchFlags() or ""
     missing = set(os.environ["OPT_ARCH"].split()) - set(flags.split())
     if missing:
         sys.exit(f"built for {flags}, not for {' '.join(sorted(missing))}")
 
-# With GPU tensors the MPI backend asks this variable, by our patch or by upstream's code. Open MPI answers itself.
+# The MPI backend asks this variable for GPU tensors, by our patch or by upstream's code. Open MPI answers itself.
 names = (b"MPICH_GPU_SUPPORT_ENABLED", b"MPIX_Query_cuda_support")
 libraries = (pathlib.Path(torch.__file__).parent / "lib").glob("libtorch_c*.so")
 def holds(path: pathlib.Path) -> bool:

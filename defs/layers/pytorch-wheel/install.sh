@@ -3,7 +3,7 @@
 set -euo pipefail
 
 requirement=$(download-build wheel torch "$OPT_VERSION" "$OPT_VARIANT" "$OPT_INDEX")
-# What torch depends on may only be on its own index, for example its build of triton.
+# Dependencies of torch may be on its own index only, for example its build of triton.
 pip install wheel/torch-*.whl || pip install --extra-index-url "$(mirrored "$OPT_INDEX/$OPT_VARIANT")" wheel/torch-*.whl
 
 packages=()

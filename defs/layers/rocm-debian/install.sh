@@ -39,5 +39,5 @@ for name in hip hip-lang hsa-runtime64 rccl amd_comgr AMDDeviceLibs; do
     echo "include($file)" >"$prefix/lib/cmake/$name/${file##*/}"
   done
 done
-# Where build systems look for the version of ROCm.
+# Build systems look here for the version of ROCm.
 dpkg-query --show --showformat '${Version}' libamdhip64-dev | sed 's/[-+].*//' >"$prefix"/.info/version

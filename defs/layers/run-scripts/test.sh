@@ -14,7 +14,7 @@ conda-python-simple -c 'raise SystemExit(42)' || status=$?
 
 [[ $(conda-python-distributed -c 'import os; print(os.environ["RANK"], os.environ["WORLD_SIZE"])') == "0 1" ]]
 
-# What they read: the site's environment, and bytecode that the read-only image could not keep later.
+# Files that they read: the site's environment, and bytecode that the read-only image could not keep.
 [[ $(head -n 1 "${IMAGE_ROOT:-}/etc/sifwright/site-environment") == "# Site "* ]]
 compgen -G "${IMAGE_ROOT:-}/runscripts/*/__pycache__/*.pyc" >/dev/null
 

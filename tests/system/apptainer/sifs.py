@@ -20,7 +20,7 @@ FOLDERS = ("bin", "dev", "etc", "proc", "root", "sys", "tmp", "var/tmp")
 # Test 1 of RFC 8032, section 7.1: known to all, so of no use but here.
 SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
 PUBLIC = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
-# What comes before an ed25519 key in PKCS #8 and in a SubjectPublicKeyInfo (RFC 8410).
+# Bytes before an ed25519 key in PKCS #8 and in a SubjectPublicKeyInfo (RFC 8410).
 BEFORE_SEED = "302e020100300506032b657004220420"
 BEFORE_PUBLIC = "302a300506032b6570032100"
 

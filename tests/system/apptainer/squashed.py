@@ -62,7 +62,7 @@ def _node(path: Path) -> tuple[object, ...]:
     try:
         names = os.listxattr(path, follow_symlinks=False)
     except OSError:
-        # What a squashfs answers that has none at all.
+        # A squashfs without any attributes answers so.
         names = []
     attributes = {name: os.getxattr(path, name, follow_symlinks=False) for name in names}
     content: object = ""

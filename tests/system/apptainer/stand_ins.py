@@ -27,7 +27,7 @@ __all__ = ["StandIn", "lead"]
 
 LAYERS = Path(__file__).parent / "stand_in_layers"
 ARCHIVE = "http://archive.example/debian"
-# What Apptainer and the program add to a tree, and no vendor does.
+# Paths that Apptainer and sifwright add to a tree, and no vendor does.
 OURS = (
     *(".singularity.d", ".exec", ".run", ".shell", ".test", "environment", "singularity"),
     "opt/sifwright",

@@ -30,7 +30,7 @@ PROGRAMS = (
     *("touch", "truncate", "setcap", "find", "id", "true"),
     *("base64", "date", "env", "grep", "head", "seq", "sleep", "stat", "tail", "nohup", "cmp"),
 )
-# What the engine mounts, and the libraries, which take long to read.
+# Mounts of the engine, and the libraries, which take long to read.
 LEFT_OUT = ("dev", "proc", "sys", "tmp", "root", "etc", "var/tmp", "usr/lib", "usr/lib64")
 # Prints the tree as JSON: path -> what it is. The words after the tree are left out. Capabilities
 # are asked for by name, because squashfuse 0.1.105 lists them by a wrong one.
@@ -70,7 +70,7 @@ def tree(root):
                 yield path, node(os.path.join(root, path))
 print(json.dumps(dict(tree(sys.argv[1]))))
 """
-# What the cases start from, as a layer of its own.
+# First tree of the cases, as a layer of its own.
 POPULATE = """
 mkdir -p /data/folder/inner /data/empty
 printf one >/data/one
@@ -114,7 +114,7 @@ def make_root(folder: Path, *programs: str) -> Path:
         "tmp",
         "var/tmp",
         "root",
-        # Where builds bind what they need of the machine.
+        # Builds bind the files that they need of the machine here.
         "mnt",
     ):
         (folder / name).mkdir(parents=True)
@@ -249,7 +249,7 @@ class LiveStack(Stack):
         folder.mkdir(parents=True)
         stack = LiveStack(folder, self.how, list(self.layers))
         merge([layer.squashfs for layer in self.layers], folder, self.how)
-        # What the tree is now: the layer of it has nothing in it.
+        # The merged tree is the start, so its layer is empty.
         stack.pack_changes("start")
         assert stack.layers.pop().whiteouts == 0
         return stack

@@ -118,7 +118,7 @@ def test_a_tag_that_moved_is_refused(site: Site, engine: str) -> None:
     (site.toy.output / "pins.json").unlink()
     assert site.build("--quiet", "--force").returncode == 0
     assert site.toy.execute(engine, "cat", "/word") == "second"
-    # By its digest the first one can still be had.
+    # Its digest still names the first one.
     assert site.build("--quiet", "--set", f"base-local.image={NAME}@{first}").returncode == 0
     assert run([engine, "exec", site.toy.sif, "cat", "/word"]).returncode != 0
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.build
 
-# What a comparison with the tree before by names, times or sizes alone would miss.
+# Changes that names, times or sizes alone would not show.
 SUBTLE: dict[str, list[str]] = {
     "other bytes, the same size and time": [
         "printf ONE >/data/one; touch -d @1000000000 /data/one",
@@ -74,7 +74,7 @@ DOUBTFUL |= {name: scripts for name, (scripts, _, _) in CASES.items() if name in
 DOUBTFUL |= {name: SUBTLE.pop(name) for name in ("all gone, then some there again",)}
 COMMON = {**{name: scripts for name, (scripts, _, _) in EASY.items()}, **SUBTLE}
 LAYERS = ("populate", "change-1", "change-2", "change-3")
-# What a step changed is newer than packed layers (2025-01-01 and some seconds).
+# Changed files are newer than packed layers (2025-01-01 and some seconds).
 SETTLE = "find /cases {} -newermt @1750000000 -exec touch -hd @{} {{}} +\n"
 
 

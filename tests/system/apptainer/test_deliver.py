@@ -11,7 +11,7 @@ from tests.conftest import run, sifwright
 from tests.system.apptainer.toy_sif import toy_sif
 from tests.system.apptainer.trees import describe, unpack_stack
 
-# Of CSCS's documentation (eth-cscs/cscs-docs, docs/software/container-engine/edf.md).
+# Keys of CSCS's documentation (eth-cscs/cscs-docs, docs/software/container-engine/edf.md).
 EDF_KEYS = {"base_environment", "image", "workdir", "entrypoint", "writable", "mounts"}
 EDF_TABLES = {"env", "annotations", "devices"}
 
@@ -70,7 +70,7 @@ def test_all_forms_have_the_tree_of_the_sif(folder: Path, tmp_path: Path) -> Non
     trees.append(unpack_stack(image / "image.sif", tmp_path / "stack"))
     first, *others = (describe(tree) for tree in trees)
     assert others == [first, first]
-    # Of the root folder, which `describe` leaves out.
+    # Compare the root folder, which `describe` leaves out.
     assert len({(tree.stat().st_mode, tree.stat().st_mtime) for tree in trees}) == 1
 
 

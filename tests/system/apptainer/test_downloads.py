@@ -54,7 +54,7 @@ def test_a_step_that_runs_again_downloads_nothing(engine: str, toy: Toy) -> None
         wheels = {index.add("toy", "1.0", ("part",)), index.add("part")}
         others = pip_settings.settings().get("extra-index-url", "")
         env = {**os.environ, "PIP_EXTRA_INDEX_URL": f"{others} {index.url}".strip()}
-        # Of an earlier run of this test.
+        # Remove wheels of an earlier run of this test.
         forget(open_store(), name=wheels)
         for _ in range(2):
             forget(Store.open(), layer={"wheels"})

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.build
 
 slow = pytest.mark.slow
-# How often while it works and while it publishes, the layout, and the first layer that runs again.
+# Number of kills while it works, and while it publishes; the layout; the first layer that runs
+# again.
 KILLS = [
     (1, "layered", "work"),
     pytest.param((2, "flat", "base-local"), marks=pytest.mark.all),

@@ -73,7 +73,7 @@ def test_nothing_of_the_build_is_in_the_image(image: Path) -> None:
     assert "/opt/venv/lib/python3.11/site-packages/torch/__pycache__" in tree
 
 
-# What a layer may leave that runs apt and pip by itself.
+# Files that a layer may leave if it runs apt and pip by itself.
 LEAVES = """
 mkdir -p /var/lib/apt/lists /var/cache/apt/archives/partial
 touch /var/lib/apt/lists/mirror_Packages /var/cache/apt/{pkg,srcpkg}cache.bin

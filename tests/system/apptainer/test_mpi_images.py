@@ -128,7 +128,7 @@ def test_another_version_is_noticed(with_mpich: Sif) -> None:
     assert done.stderr == "MPICH is 5.0.1, not 9.9.9\n"
 
 
-# What horovodrun --check-build of 0.28.1 prints, but for four blanks at the end.
+# Output of horovodrun --check-build 0.28.1, except four blanks at the end.
 CHECK_BUILD = """Horovod v0.28.1:
 
 Available Frameworks:

@@ -43,7 +43,7 @@ echo 4 >/data/back; chown 33:34 /data/back; chown 0 /data/back
 for i in 1 2 3 4; do echo >/data/gone$i; chown 12:13 /data/gone$i; rm /data/gone$i; done
 for i in 1 2 3 4; do echo >/data/fresh$i; done
 """
-# What a later layer does with what it finds, among it programs that keep an owner.
+# Work of a later layer on earlier files, with programs that keep an owner.
 SECOND = r"""
 [[ $(stat -c %u:%g:%a /data/two) == 33:34:4754 ]]
 [[ $(stat -c %u:%g /data/mail/sub/new) == 0:8 ]]
@@ -223,7 +223,7 @@ def test_the_first_command_of_the_readme(home: Path, engine: str, tmp_path: Path
     for name, sif in {"one": foreign, "usual": tmp_path / "build/local/pytorch/image.sif"}.items():
         (tmp_path / name).mkdir()
         trees.append(unpack(engine, sif, tmp_path / name))
-    # With one id, apt downloads as root.
+    # apt downloads as root if there is one id.
     assert differences(*trees) == ["var/cache/apt/archives/partial"]
 
 
@@ -273,7 +273,7 @@ def test_files_get_the_owners_that_the_engine_noted(tmp_path: Path) -> None:
         os.setxattr(tree / name, rootless_owners.ATTRIBUTE, data)
     (tree / "foreign").chmod(0o4755)
     (tree / "mail").chmod(0o2775)
-    # By a step, since.
+    # A step changes its owner afterwards.
     _alone("chown", "5:6", tree / "later", owners=owners, tree=tree)
     give = (sys.executable, "-P", "-m", "sifwright.make_image.pack_layers.rootless_owners", tree)
     _alone(*give, owners=owners, tree=tree)

@@ -39,7 +39,7 @@ def site(tiny: Toy, tmp_path: Path) -> Site:
 
 
 def edit(toy: Toy, script: str) -> None:
-    # As small as what it makes: what is not known is taken from here.
+    # Declare as little as it makes: the forecast takes unknown sizes from here.
     toy.layer("edit", script, header={"disk_mb": 1})
 
 

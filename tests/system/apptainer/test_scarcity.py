@@ -45,7 +45,7 @@ FILLED = [
     for row, place in enumerate(PLACES)
     for column, moment in enumerate(MOMENTS)
 ]
-# What the system says of it, or the check before the start.
+# Messages of the system, or of the check before the start.
 CAUSES = re.compile(
     "No space left on device|MB are needed|a build needs|Too many open files|File too large"
     "|File size limit",

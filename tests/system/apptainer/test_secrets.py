@@ -68,7 +68,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-# The step sees them, or the test would find nothing whatever the build did.
+# The step must see them, or the test would find nothing after any build.
 _INSTALL = """
 [[ $http_proxy == *httpproxy* && $(<"$SIFWRIGHT_BUILD/machine/netrc") == *canary* ]]
 [[ $(<"$SIFWRIGHT_BUILD/secrets/file") == *secretfile* ]]

@@ -34,7 +34,7 @@ cat repository/file archive/readme >/fetched
 [[ $(mirrored https://wheels.example/whl/cpu) == file:///mnt/*/cpu ]]
 """
 VERSION = {"type": "string", "description": "Version of the toy", "default": "1.0"}
-# What fetch-source calls, git's own helpers included.
+# Programs that fetch-source calls, with git's own helpers.
 PROGRAMS = ("git", "curl", "tar", "gzip", "sed", "awk", "mktemp", "dirname", "sha256sum")
 
 
@@ -209,7 +209,7 @@ def test_unpinned_sources_are_held_to_their_first_use(site: Site) -> None:
     (site.toy.output / "pins.json").write_text(json.dumps(record))
     assert site.build("--quiet", "--no-cache", "--force").returncode == 0
     assert site.document("pins.json")["fetches the-repository v1.0"] == moved
-    # What the cache has was made from another commit than this image is held to now.
+    # The cached result comes from another commit than the recorded one.
     assert site.build("--quiet", "--force").returncode == 0
     assert site.document("pins.json")["fetches the-repository v1.0"] == moved
 

@@ -141,14 +141,14 @@ CASES: dict[str, tuple[list[str], set[str], set[str]]] = {
 }
 
 
-# Where an overlay may be wrong, see squash/tidy.py; the others are not to be run twice.
+# Changes that an overlay may get wrong, see normalise_upper.py; the others need no second run.
 DOUBTED = {
     "one of two hard links",
     "a folder renamed, with a name of a file outside",
     "one of two hard links renamed",
     "removed, then made again in the next step",
 }
-# By default, the others are seen side by side in test_cases alone.
+# The default: test_cases alone runs the others, side by side.
 FEW = {*DOUBTED, "nothing"}
 
 

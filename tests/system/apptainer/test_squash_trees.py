@@ -27,7 +27,7 @@ printf 1 >gone/deep/one; printf 2 >kept/two; printf 3 >kept/inner/three; printf 
 printf 5 >five
 chown 33:33 kept/two; chmod 1770 kept; chown 33:34 same
 """
-# What is in the image after the change that each driver notes in its own way below.
+# Contents of the image after the change; each driver notes it in its own way below.
 CHANGED = """
 rm -r gone/deep kept/inner kept/two four
 mkdir kept/inner; printf new >kept/inner/new; printf x >five
@@ -113,7 +113,7 @@ def test_each_drivers_notes_become_whiteouts(
     words = f"\npython3 -c '{OPAQUE}' {' '.join(marks)}" if marks else ""
     layer = _packed(tmp_path / "upper", how, UPPER + script + words, base)
     nodes = _nodes(layer)
-    # What was not changed is not in it, nor anything of the driver's.
+    # Unchanged files are not in it, nor files of the driver.
     assert {path for path, node in nodes.items() if node.is_whiteout} == GONE
     assert nodes.keys() == GONE | {"", "gone", "kept", "kept/inner", "kept/inner/new", "five"}
     assert all(not node.xattrs for node in nodes.values())
@@ -269,7 +269,7 @@ def test_no_user_namespace_is_named(
     tmp_path: Path, how: PackOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for words in (("unshare", "--no-such-option"), ("no-such-program",)):
-        # What was tried once is not tried again in this process.
+        # `_way` remembers its result in this process.
         user_namespace._way.cache_clear()  # noqa: SLF001
         monkeypatch.setattr(user_namespace, "_UNSHARE", words)
         with pytest.raises(MachineError, match="no user namespace with subordinate ids"):

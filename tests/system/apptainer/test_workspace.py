@@ -57,7 +57,7 @@ def test_the_group_of_the_place_is_not_passed_on(tmp_path: Path) -> None:
     ] * 2
 
 
-# What Python's own rmtree had open when it gave up.
+# Python's own rmtree leaves folders open when it gives up.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_folders_in_folders_are_gone_however_many(tmp_path: Path) -> None:
     with workspace(tmp_path / "new") as folder:

@@ -17,7 +17,7 @@ from tests.conftest import run
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What two builds of the same definition file differ in, and why.
+# Differences between two builds of the same definition file, and their reasons.
 VOLATILE = re.compile(
     r"\.singularity\.d/labels\.json$"  # holds the date of the build
     r"|var/cache/ldconfig/aux-cache$"  # holds inode numbers

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _LIBRARY = Path("/usr/lib/python3.11")
-# What nothing here imports, which is most of it.
+# Modules that no test here imports: most of the library.
 _UNUSED = shutil.ignore_patterns(
     *("test", "idlelib", "dist-packages", "__pycache__", "ensurepip", "lib2to3", "tkinter"),
     *("pydoc_data", "unittest", "email", "distutils", "asyncio", "xml*", "config-*", "wsgiref"),
@@ -28,7 +28,7 @@ _UNUSED = shutil.ignore_patterns(
 _CONFIG = "application/vnd.oci.image.config.v1+json"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar"
-# As much of torch as layer base-image's test asks for: the real one has 900 MB.
+# A torch with the parts that layer base-image's test asks for: the real one has 900 MB.
 _TORCH = """
 from . import distributed, linalg, version
 from .version import __version__
@@ -95,7 +95,7 @@ class Layout:
     folder: Path
     processor: str = "amd64"
     environment: Mapping[str, str] = field(default_factory=dict)
-    # What made its layers, which may be left out.
+    # Commands that made its layers; may be left out.
     history: Sequence[Mapping[str, object]] = ()
 
     def write(self, *trees: Path) -> Layout:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import docker
 
-# What engines make of their own, beside what a tree's description leaves out.
+# Paths that engines make, beside those that a tree's description leaves out.
 OWN_FOLDERS = (".singularity.d", "run")
 OWN = {".dockerenv", ".exec", ".run", ".shell", ".test", "singularity", "environment"}
 DESCRIBED = ["python3", "-c", DESCRIBE, "/", *LEFT_OUT, *OWN_FOLDERS]

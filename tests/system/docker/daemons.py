@@ -74,7 +74,7 @@ def docker_engine(folder: Path, *options: str) -> Iterator[str]:
         with _running(command, folder / "log", lambda: _answers(path)):
             yield f"unix://{path}"
         _unmounted(Path(run, "exec/netns/default"))
-        # Of one that was ended while a container ran.
+        # Mounts of an engine that was ended while a container ran.
         _unmounted(folder / "data")
 
 

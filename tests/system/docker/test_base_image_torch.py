@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.image, pytest.mark.slow]
 SYSTEM = ("bin", "sbin", "lib", "lib64", "usr", "etc", "var", "mnt", "tmp")
 OURS = ("etc/sifwright", "var/cache", "usr/share/doc", "usr/share/locale", "usr/share/man")
 ASK = "import sys, torch; print(sys.prefix, torch.__file__, torch.ones(2).sum().item())"
-# Where Python is in the image and where torch is put, by the kind of Python that it is.
+# Python in the image and folder of torch, by the kind of Python.
 FOLDER = "lib/python3.11/site-packages"
 KINDS = {
     "system": ("/usr/bin/python3", "/opt/base-image/venv"),  # PEP 668
@@ -70,7 +70,7 @@ def _conda(where: Path) -> None:
     shutil.copy(Path(sys.base_prefix) / "bin" / "python3.11", where / "bin")
     for name in ("python", "python3"):
         (where / "bin" / name).symlink_to("python3.11")
-    # As conda has them, here those of the same Python in the image.
+    # Files of conda, here those of the same Python in the image.
     (where / "include").mkdir()
     (where / "include" / "python3.11").symlink_to("/usr/include/python3.11")
     (where / "conda-meta").mkdir()

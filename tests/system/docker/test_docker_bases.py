@@ -115,7 +115,7 @@ def test_a_layout(
     assert docker_toy.states("--force")["first"] == "cached"
     status, message = rendered(docker_toy)
     assert (status, f"skopeo copy {kind}:{path} docker-daemon:" in message) == (4, True)
-    # What is advised leads into the engine that was asked, whichever that is.
+    # The advised command copies into the engine that was asked, Docker or podman.
     advised = message[message.index("skopeo copy") :].partition(", and name")[0]
     copied = f"group/{kind}:1"
     done = run(shlex.split(advised.replace("NAME:TAG", copied)))

@@ -56,7 +56,7 @@ def test_as_by_docker_itself(
     assert by.output("sifwright-import:original", []) == "/srv\n<a  b>\n"
 
     assert sifwright(*options, "import", recipe, "--name", "case").returncode == 0
-    # What comes after the recipe leaves its caches where they are.
+    # A layer after the recipe leaves the recipe's caches in place.
     image = docker_toy.folder / "defs/images/case.yaml"
     docker_toy.layer("behind", "true\n")
     image.write_text(yaml.safe_dump(with_layer(yaml.safe_load(image.read_text()), "behind")))

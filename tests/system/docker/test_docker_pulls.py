@@ -37,7 +37,7 @@ pytestmark = pytest.mark.build
 
 NAME = "group/toy"
 LOGIN = "user:canary4711"
-# What htpasswd -B makes of it.
+# Output of htpasswd -B for this login.
 HASH = "user:$2b$05$abcdefghijklmnopqrstuum.jpt/amuPgrSTRxfLSouzXnUY6RQG2\n"
 SUBUID = (
     'adding layer with blob "sha256:1": Error processing tar file(exit status 1): potentially'

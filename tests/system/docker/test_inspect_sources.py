@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sifwright.images.contents.image_facts import ImageFacts
 
-# Names that anybody would give, and the commands that put the image there.
+# Usual names of images, and the commands that put the image there.
 COPIES = {
     "oci:{}/layout:toy": (),
     "oci-archive:{}/oci.tar:toy": (),

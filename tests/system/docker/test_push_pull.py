@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOISE = random.Random(3)  # noqa: S311  # data for tests
-# As long as that of a real image.
+# A definition file as long as that of a real image.
 DEFINITION = b"".join(b"    line %d of the definition file\n" % number for number in range(6000))
 
 

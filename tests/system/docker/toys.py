@@ -49,7 +49,7 @@ LOWER = {
     "opt/hpcx/plugin/lib/libnccl-net.so.0": "\x7fELF",
     "opt/hpcx/plugin/lib/libnccl-net.so": "-> libnccl-net.so.0",
 }
-# Where the upper layer has `-`, what the lower one has is removed.
+# A `-` in the upper layer removes the path of the lower one.
 UPPER = {
     "opt/gone": "-",
     "opt/conda/lib": "-",

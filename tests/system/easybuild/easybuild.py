@@ -25,7 +25,7 @@ __all__ = ["EASYBUILD_4", "FACTS", "EasyBuild", "make_bundle"]
 
 FACTS = InstalledImage(torch="2.13.0", python="3.11", stack="cpu", date="20261122", image="pytorch")
 _EB = Path(sys.executable).parent / "eb"
-# Of tools/install-test-programs.
+# EasyBuild of tools/install-test-programs.
 EASYBUILD_4 = ROOT / "build/easybuild-4.9/bin/eb"
 
 
@@ -77,7 +77,7 @@ class EasyBuild:
         env = {
             "PATH": f"{self.eb.parent}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.prefix.parent),
-            # Where its own folder stays after an error.
+            # EasyBuild's own folder stays here after an error.
             "TMPDIR": str(self.prefix.parent),
             "LMOD_CMD": LMOD,
             "MODULES_CMD": str(MODULECMD),

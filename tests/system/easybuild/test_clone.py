@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 SITE = "lumi"
 LMOD_LUA = TOOLS[0]
 EASYBUILDS = {"4.9": EASYBUILD_4, "5": Path(sys.executable).parent / "eb"}
-# What LUMI's modules set, as far as EasyBuild and module paths depend on it. Source:
+# Settings of LUMI's modules, as far as EasyBuild and module paths depend on them. Source:
 # Lumi-supercomputer/LUMI-SoftwareStack@02f17317 (2026-07), modules/EasyBuild-config/25.01.lua,
 # modules/LUMIpartition/21.01.lua, modules/CrayEnv.lua.
 MODULES = {

@@ -47,7 +47,7 @@ def test_checks_of_easybuild_have_no_findings(easybuild: EasyBuild, config: Path
         ("--check-contrib", "All contribution checks PASSed"),
         ("--dry-run", "PyTorch/2.13.0-cpu-python-3.11-singularity-20261122"),
     ):
-        # Those of the sites as well: their lines are longer.
+        # Check the sites' files as well: their lines are longer.
         others = [] if check == "--dry-run" else sorted((ROOT / "easyconfigs").glob("*/*.eb"))
         done = easybuild.run(check, config, *others)
         assert (done.returncode, verdict in done.stdout) == (0, True), done.stdout + done.stderr

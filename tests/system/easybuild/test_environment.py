@@ -18,7 +18,7 @@ FLAGS = ("APPTAINER_NV", "SINGULARITY_NV")
 ROUND = "module load PyTorch\nmodule unload PyTorch"
 OURS = ["/user-software/venv/pytorch/bin", "/runscripts"]
 
-# What users set of one list, and what becomes of their part under either name.
+# Users' values of one list, and the result for their part under either name.
 PRESETS: dict[str, tuple[dict[str, str], str]] = {
     "none": ({}, ""),
     "apptainer": ({"APPTAINER_BINDPATH": "/a:/x"}, "/a:/x"),

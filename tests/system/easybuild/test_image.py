@@ -20,7 +20,7 @@ echo "$WITH_CONDA"
 [ -L /user-software/venv ] && echo linked
 cat /etc/sifwright/site-environment
 """
-# As root on a machine that withholds capabilities, only a user namespace can be started.
+# On a machine that withholds capabilities, root can only start a user namespace.
 EXEC = f"exec {'--userns' if os.geteuid() == 0 else ''}"
 
 

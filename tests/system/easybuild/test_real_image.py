@@ -74,7 +74,7 @@ def test_easybuild_installs_one_copy_that_runs(image: Path, config: Path, tmp_pa
     sif = config.with_suffix(".sif")
     assert sif.samefile(image)
     assert not sif.is_symlink()
-    # What was known of the image before it had a second name is known still.
+    # A second name of the image keeps the known facts valid.
     assert sifwright("build", "local", "pytorch", timeout=240).returncode == 0
     easybuild = EasyBuild(prefix=tmp_path / "eb")
     root = easybuild.install(config)

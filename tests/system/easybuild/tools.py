@@ -17,7 +17,7 @@ __all__ = ["LMOD", "MODULECMD", "TOOLS", "Session", "Tool"]
 
 LMOD = "/usr/share/lmod/lmod/libexec/lmod"
 MODULECMD = next((ROOT / "build/environment-modules").glob("usr/lib/*/modulecmd.tcl"), None)
-# What the two keep for themselves; Lmod's counts of path entries stay after an unload.
+# Variables that the two keep for themselves; Lmod's counts of path entries stay after an unload.
 BOOKS = ("_ModuleTable", "__LMOD_", "__MODULES_", "LOADEDMODULES", "_LMFILES_")
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["World", "make_world"]
 
 PROOF = ROOT / "defs" / "layers" / "libfabric" / "files" / "fabric_proof" / "main.py"
-# What the proof reads of a library: the names it opens (kept as whole strings) and its version.
+# Contents of a library that the proof reads: the names it opens (kept as whole strings) and its
+# version.
 LIBRARY = """
 const char *const names[] = {NAMES};
 int ncclGetVersion(int *version) { *version = VERSION; return 0; }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
-# What either engine adds, and where what runs leaves things that no image is used for.
+# Paths that either engine adds, and folders where running programs leave files.
 FOLDERS = ("dev", "proc", "sys", "tmp", "var/tmp", ".singularity.d", "opt/sifwright", "mnt", "run")
 FILES = ("etc/hostname", "etc/hosts", "etc/resolv.conf", ".exec", ".run", ".shell", ".test")
 LEFT_OUT = {

@@ -20,7 +20,7 @@ DOCKERFILE = """FROM scratch
 ADD root /
 ENV PATH=/opt/base/bin:/usr/bin:/bin BASE_WORD="from the base" LANG=C.UTF-8
 """
-# As pytorch/pytorch and NVIDIA's: a folder and a program that Dockerfiles go on with.
+# Like pytorch/pytorch and NVIDIA's: a folder and a program that Dockerfiles go on with.
 SAYS = r"""FROM base
 WORKDIR /workspace/here
 ENTRYPOINT ["/bin/sh", "-c", "pwd; for one; do echo \"<$one>\"; done", "start"]

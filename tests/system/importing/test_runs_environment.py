@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.system.importing.building import Workshop
 
-# What render/templates/step.sh and the engine set for a step of ours.
+# Variables that render/templates/step.sh and the engine set for a step of ours.
 STEP = dict.fromkeys(
     [
         *("TMPDIR", "DEBIAN_FRONTEND", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "PIP_NO_CACHE_DIR"),

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 MODULE = "pytorch/2.3.1-gpu"
 SITE = "cirrus-epcc"
-# What a variable of the site's modules names, where LD_LIBRARY_PATH needs it.
+# Value of a variable that the site's modules set and LD_LIBRARY_PATH needs.
 LIBRARIES = "/opt/cray/gtl/lib:/opt/cray/lib64"
 LMOD = Path("/usr/share/lmod/lmod/init/bash")
 MODULECMD = next((ROOT / "build/environment-modules").glob("usr/lib/*/modulecmd.tcl"), None)
-# What bash changes by itself, and what Lmod and Environment Modules keep for themselves.
+# Variables that bash changes by itself, and those of Lmod and Environment Modules.
 OWN = (
     r"_|LINENO|BASH_?[A-Z]*|RANDOM|SRANDOM|SECONDS|EPOCH[A-Z]+|FUNCNAME|PIPESTATUS|SHELLOPTS|OLDPWD",
     r"_ModuleTable[0-9A-Za-z_]*|__LMOD_REF[A-Za-z_]*|__MODULES_[A-Z_]*|_LMFILES_|LOADEDMODULES|_mlstatus",

@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.skipif(not TOOLKIT, reason="SIFWRIGHT_TEST_CUDA_HOME names no toolkit"),
     pytest.mark.skipif(PYTHON not in {"3.10", "3.11", "3.12"}, reason="torch 2.3.1 has no wheel"),
 ]
-# As hpc-uk/build-instructions@bc7eb48, pyenvs/pytorch, without tensorboard-pytorch.
+# Packages of hpc-uk/build-instructions@bc7eb48, pyenvs/pytorch, without tensorboard-pytorch.
 PACKAGES = {
     "torch": "2.3.1",
     "torchaudio": "2.3.1",

@@ -112,7 +112,7 @@ def test_a_layer_that_asks_for_a_package(project: Project, tmp_path: Path) -> No
     assert "for libtiny-dev, the site has module tiny/1.2" in done.stderr
 
 
-# A wrapper as Cray's `cc`: it compiles for MPI, whatever it is called with.
+# A wrapper like Cray's `cc`: it compiles for MPI under any name.
 WRAPPER = '#!/bin/bash\necho "$*" >>"{log}"\nexec mpicc "$@"\n'
 # The Python of the environment, without pip, which would come from an index.
 VENV = (

@@ -66,7 +66,7 @@ def environment(tmp_path: Path) -> Iterator[Environment]:
     assert venv_folder.returncode == 0, venv_folder.stderr
     (packages,) = (tmp_path / "venv").glob("lib/python3*/site-packages")
     (packages / "pip").symlink_to(Path(pip.__file__).parent)
-    # A folder with nothing else in it is removed with its last package, whatever it links to.
+    # Without this file, the folder would go with its last package, though it also links to pip.
     (packages / "other.py").touch()
     (tmp_path / "files").mkdir()
     (tmp_path / "files/compare_with_lock.py").symlink_to(LAYER / "files/compare_with_lock.py")

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 # Launches in which a rank never reaches rank 0 wait this long. Each has an image that is good.
 WAIT = {"SIFWRIGHT_START_TIMEOUT": "60", "SIFWRIGHT_CHECK_IMAGE": "0"}
-# Where one rank has a reason for all: the others may start late, and one that waits fails its test.
+# One rank reports the reason for all. The others may start late, and a rank that waits fails its
+# test.
 LATE = {"SIFWRIGHT_START_TIMEOUT": START_TIMEOUT}
 LATE_TMP = LATE | {"SIFWRIGHT_CHECK_IMAGE": ""}  # what check-image remembers is there
 TWO_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=1")
@@ -64,7 +65,7 @@ LAUNCHES = {
     ),
     "unresolvable-master": Launch(
         env={"MASTER_ADDR": "no-such-host"},
-        # As sure as a name server that answers: there is no such name.
+        # A sure answer, like that of a name server: there is no such name.
         flags=("--bind", "nsswitch.conf:/etc/nsswitch.conf"),
         expected=(r"MASTER_ADDR='no-such-host'.*resolve",),
     ),

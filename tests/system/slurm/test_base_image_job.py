@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.image, pytest.mark.all]
 
 PATIENCE = 240.0  # seconds
-# As pytorch/pytorch: a virtual environment on its PATH, and nothing of ours.
+# Like pytorch/pytorch: a virtual environment on its PATH, and nothing of ours.
 SYSTEM = ("bin", "sbin", "lib", "lib64", "usr", "etc", "var", "mnt", "tmp", "opt/venv")
 PACKAGES = "opt/venv/lib/python3.11/site-packages"
 UNUSED = ("scipy*", "pandas*", "sklearn", "tensorboard*", "grpc", "torch/include", "torch/test")

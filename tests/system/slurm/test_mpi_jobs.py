@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.image, pytest.mark.all, pytest.mark.usefixtures("mpi")]
 PATIENCE = 240.0  # seconds
-# That of a rank, or the highest of all: srun ends the others with the first.
+# Exit code of a rank, or the highest of all: srun ends the others with the first.
 ENDS = {"78:0", "143:0"}
 # The image's MPI, the launcher, and the option of srun.
 RIGHT = {
@@ -41,7 +41,7 @@ WRONG = {
     "openmpi-pmi2": ("openmpi", "srun", ("--pmi", "pmi2"), "it speaks pmi2 (--pmi pmi2)"),
     "mpich-torchrun": ("mpich", "torchrun", (), "torchrun starts no MPI ranks"),
 }
-# As jobscript writes them for programs without MPI, which these are not.
+# Job scripts for programs without MPI, here with programs that use it.
 ALONE = {
     "mpich-srun": ("mpich", "mpi4py", ("--pmi", "none")),
     "mpich-srun-horovod": ("mpich", "horovod", ("--pmi", "none")),

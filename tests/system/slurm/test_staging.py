@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DISK = "/mnt"
 SHOW = "import os, sys; print(os.uname().nodename, sys.prefix)"
-# Where Python, a script that names its Python, and the target of an absolute link are.
+# Program that prints the paths of Python, of a script's Python, and of a link's target.
 INSTALLED = """import os, subprocess, sys
 pip = subprocess.run(["pip", "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout
 print(os.uname().nodename, sys.prefix, pip.split()[3], os.path.realpath(sys.prefix + "/link"))

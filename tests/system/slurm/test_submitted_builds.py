@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster
 
 
-# How often a command is asked for what it has to show at the first or second time.
+# Most attempts; the command shows its result at the first or second one.
 LOOKS = 4
 # Four in a second; between two looks are twenty seconds at most.
 DRAWINGS = 400

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CANARIES = (SECRET, "canary-of-the-login", "canary-of-netrc", "canary-of-a-secret")
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
-# What fetch-source calls.
+# Programs that fetch-source calls.
 PROGRAMS = ("curl", "sed", "awk", "mktemp", "dirname", "sha256sum", "tail", "touch")
 SOURCE = "https://files.example/{name}-{{version}}"
 HERE = address(LOGIN_NUMBER)

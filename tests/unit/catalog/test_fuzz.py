@@ -25,7 +25,7 @@ KINDS = {
     DEFS / "versions.yaml": "versions",
 }
 DOCUMENTS, TREES = 10_000, 200
-# Of processor time: what was wrong took minutes.
+# Seconds of processor time: wrong code took minutes.
 SECONDS, MEGABYTES = 10.0, 200
 
 

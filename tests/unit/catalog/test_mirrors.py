@@ -196,7 +196,7 @@ def test_git_itself_follows_the_rules(url: str, mirrors_file: MirrorsFile, tmp_p
     path = mirrors_file.write(ALL)
     host_settings.prepare(empty(tmp_path))
     config = (tmp_path / "out" / "machine" / "gitconfig").read_text()
-    # What is bound in the build is where it lies here.
+    # Replace the bind of the build by the path on this machine.
     bound = re.sub(r"file:///mnt/\d+", f"file://{path.parent}/git/libfabric.git", config)
     (tmp_path / "gitconfig").write_text(bound)
     env = {"PATH": "/usr/bin:/bin", "GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig")}

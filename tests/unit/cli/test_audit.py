@@ -82,7 +82,7 @@ def test_a_bundle_has_the_data_and_sarif_has_the_rules(run_cli: Cli, tmp_path: P
     (run,) = answer["runs"]
     rules = [item["ruleId"] for item in run["results"]]
     assert rules == ["security-update", "vulnerability", "yanked"]
-    # What code hosts ask for; the whole was compared with OASIS's schema by hand.
+    # Fields that code hosts ask for; the whole was compared with OASIS's schema by hand.
     for item in run["results"]:
         assert item["message"]["text"]
         (location,) = item["locations"]

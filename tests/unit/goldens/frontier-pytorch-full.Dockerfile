@@ -35,7 +35,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 2e2ec4458278
+# step 9029c0be9692
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -50,7 +50,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 4a542484d797
+# step 5a7011c19264
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -60,7 +60,7 @@ ENV PATH="/opt/mpich/bin${PATH:+:$PATH}" \
     HYDRA_LAUNCHER="${HYDRA_LAUNCHER:-fork}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 88007a5b883b
+# step 1bf530f06483
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -73,7 +73,7 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step 09c3b984fb1c
+# step 0dc364b54242
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -84,7 +84,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step dd7eef6b8402
+# step 195b0dd11f28
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -102,14 +102,14 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # torchdata: torchdata, with data loaders that resume in the middle of an epoch
-# step 0814a855f269
+# step d83f4d25d65e
 COPY layers/torchdata/ /.sifwright/layers/torchdata/
 RUN ["env", \
      "OPT_VERSION=0.11.0", \
      "bash", "/.sifwright/run", "torchdata"]
 
 # apex-rocm: AMD's apex for ROCm, with its fused optimizers and layer norms
-# step 6abc90610569
+# step be988657d862
 COPY layers/apex-rocm/ /.sifwright/layers/apex-rocm/
 RUN ["env", \
      "OPT_VERSION=1.10.0", \
@@ -118,7 +118,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "apex-rocm"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step f5ed8f5f67b4
+# step c09a63d43518
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -127,7 +127,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step ac6e9842466e
+# step 03ad5066ccf4
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -137,21 +137,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step f558bf3bfa0a
+# step fcee36f35b63
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 358eef012da7
+# step b7f5c58df71c
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 568f8bd52b1e
+# step f195f45fe521
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -164,7 +164,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate, transformers, torchdata; apex for AMD" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="568f8bd52b1e11bc9f77d2a8e6937f5ddc71f339b9b6489a79b3e6a15df2b3af"
+      org.sifwright.plan="f195f45fe5215705b8d4e9fab250164423ae5cf26190001917a5285c76122cb3"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -15,7 +15,7 @@ from sifwright.system import ids
 from sifwright.system.progress import Progress
 from tests.unit.sifs import squashfs_of, write_sif
 
-# As Linux 6.18 showed the entry that it had been given by `binfmt.line`.
+# Entry that Linux 6.18 showed after the line of `binfmt.line` was written.
 ENTRY = """\
 enabled
 interpreter /usr/bin/qemu-aarch64-static

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.all
 
-# What a look may hold in memory, and what a server gets rid of.
+# Limits of a look's memory, and of the bytes that a server can send.
 _MOST_BYTES, _MOST_SENT = 60 << 20, 256 << 20
 LAYER = tar({**LOWER, "usr/lib/noise": base64.b64encode(os.urandom(60_000)).decode()})
 

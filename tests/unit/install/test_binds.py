@@ -10,7 +10,8 @@ from tests.bind_cases import CASES
 from tests.unit.conftest import CHECKOUT, program
 
 INSTALL = CHECKOUT / "builder/sifwright/install"
-# What prints the binds of LIST, an empty word, and the targets, by our file of each language.
+# Scripts that print the binds of LIST, an empty word, and the targets, by our file of each
+# language.
 BASH = r"""
 add_binds "$LIST"
 targets=("${!BOUND[@]}")

@@ -42,7 +42,7 @@ def test_committed_easyconfigs_are_what_is_generated(
 ) -> None:
     result = written(run_cli, path.parent.name, tmp_path, "--date", path.stem[-8:])
     names = {file.name for file in result.parent.iterdir()}
-    # An image that somebody put there is none of the repository's files.
+    # An image put there by hand is none of the repository's files.
     assert {file.name for file in path.parent.iterdir() if file.suffix != ".sif"} == names
     for name in sorted(names):
         same = (result.parent / name).read_bytes() == (path.parent / name).read_bytes()

@@ -30,7 +30,7 @@ from tests.unit.jobs import Bench, directives, script_arguments
 SEED, BATCH = hostile.SEED + 100, 50
 ARGUMENTS, SITE_VALUES, WORDS, PATHS, FACTS = 7000, 2000, 1000, 300, 1500
 LAUNCHERS = {"srun": "slurm-generic", "mpiexec": "derecho", "flux": "el-capitan", "": "local"}
-# What no program can be given, however it is quoted.
+# Characters that no program can be given, however they are quoted.
 IMPOSSIBLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
 
 

@@ -299,7 +299,7 @@ def test_pbs_binds_no_list_of_nodes(bench: Bench, real: Catalog) -> None:
     assert str(nodes) not in ran.env["APPTAINER_BINDPATH"]
 
 
-# As PALS without --no-transfer: it starts a copy of the program.
+# Like PALS without --no-transfer, it starts a copy of the program.
 PALS = r"""#!/bin/bash
 copies=yes
 while [[ $1 == -* ]]; do

@@ -16,7 +16,7 @@ from sifwright.launch import staging
 from tests.unit.conftest import CHECKOUT, Cli, program
 from tests.unit.jobs import Bench, directives
 
-# Where the ranks' Python is, and what a script of the environment begins with.
+# Program that prints the folder of the ranks' Python, and the first line of a script there.
 SHOW = "import sys; print(sys.prefix, open(sys.prefix + '/bin/tool').readline().strip())"
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.unit.conftest import Cli
 
 DIGEST = "sha256:" + "1" * 64
-# Of one step: what it takes below the temporary folder.
+# Bytes of one step below the temporary folder.
 TREE = UNPACKED + 4096 * ENTRIES
 
 
@@ -116,7 +116,7 @@ def test_space_after_files_with_capabilities(project: Path, output: Path, edited
     _edit(project, edited)
     forecasts = forecast.forecast_steps(_plan(project), output)
     everything = forecast.OWN + (1 + 2 + 3) * TREE
-    # That of an edited layer is expected to have them again.
+    # An edited layer is expected to have capabilities again.
     assert (
         forecast.estimate_disk_needs(forecasts, 1 if edited == "tool" else 2).temporary
         == everything

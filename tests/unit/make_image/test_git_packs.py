@@ -61,7 +61,7 @@ def test_a_commit_comes_out_with_its_submodules(source: LockedSource, tmp_path: 
     git_packs.collect(lock, open_store(), folder, offline=True)
     for name, address in git_packs.restore(lock, folder).items():
         git(tmp_path, "config", "--file", "rules", f"url.{address}.insteadOf", name)
-    # As fetch-source does, and with no way to the repositories themselves.
+    # Fetch like fetch-source, and without the repositories themselves.
     (tmp_path / "git").rename(tmp_path / "gone")
     tree = tmp_path / "tree"
     tree.mkdir()

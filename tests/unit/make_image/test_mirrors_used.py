@@ -50,7 +50,7 @@ def test_folders_are_bound_and_rules_lead_there(
     rules = dict(line.split() for line in (prepared / "mirrors").read_text().splitlines())
     assert rules["https://download.pytorch.org/whl"] == f"file://{here['wheels']}"
     assert rules["http://archive.ubuntu.com/ubuntu"] == f"file://{here['ubuntu']}"
-    # What debootstrap, which runs on the machine itself, writes into the image's sources.
+    # debootstrap, which runs on the machine itself, writes this address into the image's sources.
     assert rules[f"file://{tmp_path}/ubuntu"] == f"file://{here['ubuntu']}"
     assert "docker.io" not in rules
     environment = (prepared / "environment").read_text()

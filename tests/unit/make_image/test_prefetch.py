@@ -165,7 +165,7 @@ def test_the_layers_index_is_asked_next(index: Index, plan: Plan, tmp_path: Path
         resolved = installs(plan, "toy==1.0", index=other.url)
         expected = ["part-1.0-py3-none-any.whl", "special-1.0-py3-none-any.whl", TOY]
         assert fetched(resolved, tmp_path / "one") == expected
-        # What both have is the machine's.
+        # A wheel of both indexes comes from the machine's.
         assert index.wheels == expected[:1]
         assert sorted(other.wheels) == expected[1:]
         # Part of it would be taken for the machine's own, and the rest looked for there.
@@ -326,7 +326,7 @@ def test_it_is_no_error_that_there_is_no_uv(
 
 
 def _fetch(plan: Plan, url: str, folder: Path) -> None:
-    # Whoever began these processes may have had another cache.
+    # The starter of these processes may have had another cache.
     os.environ["SIFWRIGHT_CACHE"] = str(folder.parent / "cache")
     pip_settings.settings = lambda: {"index-url": url}
     fetched(plan, folder)

@@ -250,6 +250,6 @@ def test_a_base_that_the_disk_changed_is_noticed(
     with pytest.raises(BuildError, match=expected):
         run_steps(making, 3, list)
     assert (ground.ran, Store.open().all_keys()) == ([0], [])
-    # What is there by now is another base, and known as that.
+    # The changed base counts as another one once its digest is read again.
     digest_cache._digest.cache_clear()  # noqa: SLF001
     assert len(run_steps(made_by(plan, ground), 3, list)) == 3

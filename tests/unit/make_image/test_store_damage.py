@@ -166,7 +166,7 @@ def test_a_new_entry_is_not_dropped_for_the_old_one(
     def check(_entry: object) -> None:
         monkeypatch.undo()
         renewed(store)
-        # Not even for a moment: somebody may be reading it.
+        # The entry stays in place all the time: another build may be reading it.
         monkeypatch.setattr(Store, "move_away", lambda *_: pytest.fail("it was moved"))
         raise manifest.EntryDamagedError("old one")
 

@@ -68,7 +68,7 @@ def test_killed_at_many_moments(
         assert process.exitcode == -signal.SIGKILL, line
         survived += store.peek(key) is not None
         assert is_right(obtain(store, key, partial(fill, key=key))), line
-        # What has the name of an entry has always been whole.
+        # An entry under its name has always been whole.
         assert notes == [], line
     assert len(moments) == 2 * MOMENTS
     assert 0 < survived < len(moments)

@@ -148,7 +148,7 @@ def test_refused_with_the_reason(real: Catalog, name: str) -> None:
 
 def test_nothing_is_refused_that_suits(real: Catalog) -> None:
     assert list(adapt_base.problems(FACTS, real.sites["derecho"], "here")) == []
-    # Where there are no GPUs, code for them does no harm.
+    # At a site without GPUs, code for them does no harm.
     assert list(adapt_base.problems(FACTS, real.sites["local"], "here")) == []
 
 

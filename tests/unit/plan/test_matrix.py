@@ -234,7 +234,7 @@ BASES = {
     "nvidia": ("leonardo", DEBIAN),
     "amd": ("frontier", [f"base-rocm.rocm={x}" for x in REAL.versions["rocm-images"]]),
 }
-# Of torch 2.0 to 2.2 only: no image of AMD's has that ROCm.
+# Builds of torch 2.0 to 2.2 only: no image of AMD's has that ROCm.
 UNBUILT = {"rocm5.4.2", "rocm5.6"}
 
 

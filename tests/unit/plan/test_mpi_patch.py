@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PATCH = CHECKOUT / "defs/layers/pytorch-source/patches/2.0/cuda-aware-mpich.patch"
 SOURCE = "torch/csrc/distributed/c10d/ProcessGroupMPI.cpp"
 UPSTREAM = b"MPIX_GPU_SUPPORT_CUDA"
-# What is around the function, with an Open MPI (1 or 0: what it says of itself) or without.
+# Code around the function, with an Open MPI (1 or 0: its own answer) or without.
 PROGRAM = """\
 #include <cstdio>
 #include <cstdlib>

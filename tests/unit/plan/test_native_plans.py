@@ -10,7 +10,8 @@ from sifwright.install.native import host_script
 from sifwright.plan.resolve import resolve
 from sifwright.plan.select_layers import IMAGES_ONLY
 
-# Of the documents that this project began with: Cirrus, Frontier, Derecho and any Slurm cluster.
+# Plans of the documents that this project began with: Cirrus, Frontier, Derecho and any Slurm
+# cluster.
 PLANS = {
     ("cirrus-epcc", "pytorch-horovod"): "python-venv pytorch-wheel torch-extras mpi4py horovod",
     ("frontier", "pytorch-full"): "conda pytorch-wheel torch-extras torchdata mpi4py"

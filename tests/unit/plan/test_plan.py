@@ -59,7 +59,7 @@ def _executable(defs: Path) -> None:
     (defs / DATA).chmod(0o755)
 
 
-# What changes step 1 (the tool) and all later ones, and nothing before.
+# Changes to step 1 (the tool) and all later ones, and to nothing before.
 DECIDES: Mapping[str, Change] = {
     "install.sh": append(INSTALL, "# more\n"),
     "bytes of a file": append(DATA, "more"),
@@ -112,7 +112,7 @@ def test_the_last_id_is_not_in_the_first_steps(project: Path) -> None:
     assert [a == b for a, b in zip(_ids(project), before, strict=True)] == [True, True, False]
 
 
-# What a person reads or a test checks is no part of what a step makes.
+# Texts for people, and values that only a test checks, do not change a step's result.
 DOES_NOT_DECIDE: Mapping[str, Change] = {
     "summary": replace(TOOL, "summary: A tool", "summary: The tool"),
     "description of an option": replace(TOOL, "Any text", "Some text"),

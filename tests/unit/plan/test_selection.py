@@ -25,7 +25,7 @@ layers:
   - {layer: extra, optional: true}
 """
 PIN = """\
-# why this one
+# a reason
 tool-source:
   git: https://example.org/tool.git
   tag: v{series}/v{version}

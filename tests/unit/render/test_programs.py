@@ -103,7 +103,7 @@ deb http://archive.ubuntu.com/ubuntu noble main
 deb https://repo.radeon.com.example/x noble main
 """
 VENDORS_DEB822 = f"""\
-# with a comment
+# a comment
 Types: deb
 URIs: http://archive.ubuntu.com/ubuntu
 Suites: noble
@@ -144,7 +144,7 @@ def test_apt_install_leaves_the_vendors_own_archives_out(build: Path) -> None:
     kept = "deb https://mirror.example/ubuntu noble main\ndeb https://repo.radeon.com.example/x"
     assert values.count(kept) == 2
     stanza = "Types: deb\nURIs: https://mirror.example/ubuntu\nSuites:"
-    assert f"# with a comment\n{stanza} noble\n\n{stanza} stays\n" in values
+    assert f"# a comment\n{stanza} noble\n\n{stanza} stays\n" in values
 
 
 def test_apt_install_asks_the_vendors_mirror(build: Path) -> None:

@@ -97,7 +97,7 @@ def _print(result: Audit) -> None:
         shown.add_column(head, no_wrap=head != "why")
     for item in result.findings:
         cells = (item.rule, item.package, item.version, item.fixed, item.identity, item.message)
-        # As text: what others wrote is no markup.
+        # Use Text: words of others are no markup.
         shown.add_row(*(Text(escape_name(cell)) for cell in cells))
     if result.findings:
         print_table(shown)

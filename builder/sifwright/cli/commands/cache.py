@@ -161,7 +161,7 @@ def _table(entries: Sequence[CacheEntry]) -> Table:
     for head in ("what", "made for", "size", "age", "last used", "key"):
         shown.add_column(head, no_wrap=True, justify="right" if head == "size" else "left")
     for entry in entries:
-        # As text: the content of a file is no markup.
+        # Use Text: the content of a file is no markup.
         shown.add_row(*map(Text, _row(entry)))
     return shown
 

@@ -19,7 +19,7 @@ from sifwright.system.terminal import print_line
 HELP = "write what EasyBuild installs: image, run scripts and module"
 GROUP = "install"
 
-# Where a module looks whose site names no folder of its own.
+# Folder where a module looks for the image if its site names none.
 ANY_CENTRAL = "$SIFWRIGHT_IMAGES"
 _DATE = re.compile(r"20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
 _URL = re.compile(r"https?://[^\s'\"\\{}%]+")

@@ -20,7 +20,7 @@ from sifwright.recipe_import.requirements.saved_extension import SavedExtension
 HELP = "build an image with your own packages as its last layer"
 GROUP = "build"
 
-# What names of images under defs/ look like: they become file names and labels.
+# Names of images under defs/: they become file names and labels.
 _NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")
 
 

@@ -32,7 +32,7 @@ _ROOT = (
     " Put programs and data into /opt"
 )
 _RENDERED = re.compile(r"# (?:Written by sifwright |Image \S+ for site \S+, written by sifwright)")
-# As ARG and {{ NAME }} name it.
+# References to an argument: ARG NAME and {{ NAME }}.
 _ARGUMENT = r"(?im)^[^\S\n]*ARG\s(?:.*\\\n)*.*\b(?-i:{name})\b|\{{\{{\s*{name}\s*\}}\}}"
 _SHOWN_LINES = 8
 

@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> None:
     from sifwright.make_image.lock_format import lock_file  # noqa: PLC0415  # takes 0.2 s
     from sifwright.make_image.make_lock import make_lock  # noqa: PLC0415
 
-    # Of packages only: the base image stays, and with it what is in it.
+    # An update changes packages only: the base image and its contents stay.
     arguments.locked = arguments.file if arguments.update and not follows_tag(arguments) else None
     catalog, progress = load(arguments), progress_of(arguments)
     plan = resolve(catalog, arguments.site, arguments.image, arguments.settings)

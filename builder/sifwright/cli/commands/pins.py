@@ -63,6 +63,6 @@ def _table(entries: list[pins.PinStatus]) -> Table:
         reason = f": {entry.reason}" if entry.reason else ""
         state = f"{entry.state}{upstream}{reason}"
         cells = (entry.layer, entry.source, entry.version, entry.pin[:_SHOWN], state, entry.url)
-        # As text: the content of a file is no markup.
+        # Use Text: the content of a file is no markup.
         shown.add_row(*map(Text, cells))
     return shown

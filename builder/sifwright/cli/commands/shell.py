@@ -35,7 +35,7 @@ def run(arguments: Namespace) -> None:
         secrets=read_secrets(arguments.secret),
     )
     status = open_shell(request_build(plan, output, options), progress_of(arguments))
-    # Of a person's shell it is that of the last thing they tried.
+    # The exit status of an interactive shell is that of its last command, which is no error.
     if status and not sys.stdin.isatty():
         fix = (
             "This is the exit status of the last command read from standard input;"

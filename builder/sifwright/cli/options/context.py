@@ -62,7 +62,7 @@ def _progress(arguments: Namespace) -> Progress:
 def with_extension(catalog: Catalog, arguments: Namespace, site: str, image: str = "") -> Catalog:
     """Return the catalog with the named image, if 'sifwright extend' has made it."""
     image = image or getattr(arguments, "image", "")
-    # Of some commands it is a file.
+    # Some commands take a file as `output`.
     folders = {Path(getattr(arguments, "output", "") or _BUILD), Path(_BUILD)}
     for folder in sorted(folders):
         catalog = with_known(catalog, folder, site, image)

@@ -17,7 +17,7 @@ def start(plan: Plan, progress: Progress, *, compilers: bool) -> None:
     """
     processor = plan.site.processor
     if emulate.is_started():
-        # Of the images of one command, each may be for another processor.
+        # Each image of one command may be for another processor.
         emulate.choose(processor)
         return
     if processor == os.uname().machine:

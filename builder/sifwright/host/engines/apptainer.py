@@ -14,20 +14,20 @@ from packaging.version import Version
 
 from sifwright.system import ids, processes
 
-# By what `--version` says. Apptainer 1.1.0 is the first that builds without any setuid program (its
-# CHANGELOG). Our tests do not run SingularityCE (docs/reference/sif-layouts.md has what was tried):
-# 4.0 is the oldest still described in its documentation. Anything else, such as Singularity 3, is
-# too old.
+# Oldest version of each product, as `--version` names it. Apptainer 1.1.0 is the first that builds
+# without any setuid program (its CHANGELOG). Our tests do not run SingularityCE
+# (docs/reference/sif-layouts.md has what was tried): 4.0 is the oldest still described in its
+# documentation. Anything else, such as Singularity 3, is too old.
 MINIMUM = {"apptainer": Version("1.1.0"), "singularity-ce": Version("4.0.0")}
-# By product: the version that closes a hole of its setuid program, and the hole. Sources: release
-# notes of apptainer/apptainer v1.5.1 and sylabs/singularity v4.4.2.
+# Versions that close a hole of the setuid program, by product. Sources: release notes of
+# apptainer/apptainer v1.5.1 and sylabs/singularity v4.4.2.
 _LIMITED = "'limit container paths' also allows folders whose names begin alike"
 HOLES = {
     "apptainer": [(Version("1.5.1"), f"CVE-2026-48785: {_LIMITED}")],
     "singularity-ce": [(Version("4.4.2"), f"CVE-2026-47215: {_LIMITED}")],
 }
 ZSTD_LEVEL = 9
-# By default, mksquashfs takes a quarter of the machine's memory for its queues. With 256 MB, it
+# Memory of mksquashfs for its queues; its default is a quarter of the machine's. With 256 MB, it
 # packed the image of site local as fast. The peak was 192 MB instead of 1508 MB.
 QUEUE_MEMORY = "256M"
 _HOSTS = "/etc/hosts"
@@ -95,7 +95,7 @@ class Apptainer:
         return [
             *(self.program, "exec", *_fakeroot(), "--cleanenv", "--no-home", "--pwd", "/"),
             *("--no-mount", "bind-paths", "--no-mount", "cwd"),
-            # Where there is nothing to bind another one to, there is none.
+            # Keep the host's /tmp out; a step's own is bound if the tree has a /tmp.
             *("--no-mount", "tmp"),
             # Processes that a step leaves running end with it. They would hold our end of the log
             # open, and write into the tree while it is packed.
@@ -155,7 +155,7 @@ def _ask(program: str) -> Apptainer | None:
 
 
 def _fakeroot() -> list[str]:
-    # With one id, a command runs as root of a namespace already (user_namespace.py).
+    # A command with one id runs as root of a namespace already (user_namespace.py).
     return ["--fakeroot"] if ids.needs_fakeroot() and not ids.are_one() else []
 
 

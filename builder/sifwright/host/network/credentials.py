@@ -24,7 +24,7 @@ def known(registry: str) -> tuple[str, str]:
     if user := os.environ.get("APPTAINER_DOCKER_USERNAME", ""):
         return user, os.environ.get("APPTAINER_DOCKER_PASSWORD", "")
     for path in (path for path in _files() if path.is_file()):
-        # Of one file, or of its credential helper.
+        # Login of one file, or of its credential helper.
         login = {key.lower(): str(value) for key, value in (token(registry, path) or {}).items()}
         if login.get("username"):
             return login["username"], login.get("password", "")
@@ -55,7 +55,7 @@ def token(registry: str, path: Path | None = None) -> dict[str, Any] | None:
 
     try:
         with warnings.catch_warnings():
-            # That a helper is not installed.
+            # Ignore the warning about a helper that is not installed.
             warnings.simplefilter("ignore")
             logins = auth.load_config(str(path) if path else None)
             return logins.resolve_authconfig(registry) or None

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
     from sifwright.host.network.http_session import Session, Upload
 
-# Of a whole file, which may be long.
+# Limit of a whole file, which may be long.
 _MOST_BYTES = 512 << 20
 _ERRORS, _NOT_FOUND = 400, 404
 # To connect, and between two pieces of an answer.
 _SECONDS = (10.0, 30.0)
-# In seconds; and of a message.
+# Seconds before a note, and most characters of a message.
 _NOTE_AFTER, _LONGEST = 5.0, 200
-# In seconds, whatever a server asks for.
+# Longest wait in seconds; a server may ask for more.
 LONGEST_WAIT = 30.0
 _REFUSES_HEAD = (403, 405, 501)
-# Of those who keep what they read.
+# Collections of `kept_files`: each gets every file that is read.
 _KEPT: list[dict[str, bytes]] = []
 
 

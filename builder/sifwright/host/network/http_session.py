@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 # In seconds and bytes: of an answer with everything before it (connections, waiting, redirects).
 _WHOLE, _MOST_BYTES = 60.0, 8 << 20
-# Of a long answer: as curl's --speed-time and --speed-limit, a KiB a second.
+# Slowest long answer: 32 KiB in 30 seconds, as by curl's --speed-limit and --speed-time.
 _AT_LEAST = 32 << 10
 SLOWEST = 30.0
-# Of a body that is sent.
+# Bytes of a body that are sent at once.
 _BLOCK = 1 << 20
 _TRIES = 3
 # Servers that are asked too often, and gateways that have no answer yet.

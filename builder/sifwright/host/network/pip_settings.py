@@ -30,7 +30,7 @@ _KEYS = (
 )
 CA_VARIABLES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _PLACES = {"index-url", "extra-index-url", "find-links"}
-# Where Debian, Red Hat and SUSE keep the certificates of the authorities a machine trusts.
+# Certificates of trusted authorities on Debian, Red Hat and SUSE.
 CA_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",

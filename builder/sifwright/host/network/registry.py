@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sifwright.host.network.http_session import Upload
 
 DOCKER_HUB = "docker.io"
-# Where the engine looks for name and password, and so do we.
+# Variables of the engine for name and password; we read them as well.
 _LOGIN = "APPTAINER_DOCKER_USERNAME and APPTAINER_DOCKER_PASSWORD"
 ABSENT_FIX = f"Name an image that is there, or log in: {_LOGIN}."
 BUSY_FIX = (

@@ -118,7 +118,7 @@ def _remote_links(page: str, settings: Mapping[str, str]) -> Iterator[str]:
         text, base = answer.read().decode(), answer.geturl()
     for link in _hrefs(text):
         parts = urlsplit(urljoin(base, link))
-        # As pip does: the index's login is for all that lies beside it.
+        # Like pip, use the index's login for all files on the same host.
         if login and login in page and parts.netloc == urlsplit(plain).netloc:
             parts = parts._replace(netloc=f"{login}@{parts.netloc}")
         yield urlunsplit(parts)

@@ -6,9 +6,9 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 
 # The oldest of the images' C libraries, as in manylinux_2_28: Red Hat 8's.
 GLIBC = 28
-# What PEP 599, 571 and 513 call these; other processors have the first one only.
+# Names by PEP 599, 571 and 513; other processors have the first one only.
 _NAMED = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
-# Later than any release, whatever the image has.
+# A version after any release of glibc, so that no image is newer.
 _LAST_GLIBC = 60
 
 

@@ -10,7 +10,7 @@ _PIECE = 1 << 18
 # More than any match has, so that none is lost between two pieces.
 _OVERLAP = 512
 _TEXT_BYTES = 1 << 20
-# Of a database of packages: dpkg's has less than 10 MB, rpm's has some 40.
+# Limit of a database of packages: dpkg's has less than 10 MB, rpm's has some 40.
 _DATABASE_BYTES = 64 << 20
 # Open MPI and MPICH print their version by a format, so format and version stand apart.
 MPI_LIBRARY = (rb"Open MPI v|MPICH Version:", rb"\0v?\d{1,9}\.\d{1,9}\.\d{1,9}[a-z0-9]{0,99}\0")
@@ -45,7 +45,7 @@ class ReadRule:
 
 # Only that there is such a file or folder is of interest, and its name.
 _NAMED = ReadRule()
-# No two repetitions in a row may take the same characters: whoever made the image chose the path.
+# No two repetitions in a row may take the same characters: an image's maker chose the path.
 _RULES = {
     rf"{_LIB}libc(?:\.so\.6|-2\.\d+\.so)": ReadRule(scanned=_LIBC),
     r"(?:.*/)?libmpi(?:ch)?\.so[.\d]*": ReadRule(scanned=MPI_LIBRARY),

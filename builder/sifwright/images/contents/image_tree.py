@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 _Value = TypeVar("_Value", str, bytes)
-# As the kernel (ELOOP), and more than any path has (PATH_MAX allows 2048).
+# The kernel's limit of links (ELOOP), and a depth that no path has (PATH_MAX allows 2048).
 _MOST_LINKS, _DEEPEST = 40, 1024
 # In bytes, as limits.h has it (PATH_MAX).
 _LONGEST_PATH = 4096
@@ -130,7 +130,7 @@ class ImageTree:
         self.links: dict[str, str] = {}
         # All paths that were ever kept, and the folders that they are in, by their hash.
         self._known: dict[int, str] = {}
-        # What of these is in each folder.
+        # The entries of each folder among these paths.
         self._inside: dict[str, set[str]] = {}
         self._room, self._looked_up = ReadBudget(), 0
 

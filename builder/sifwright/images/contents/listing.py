@@ -29,7 +29,7 @@ WHITEOUT = "whiteout"
 _LINKS = 9
 # Bytes, more than most blocks have.
 _PIECE = 1 << 13
-# What zlib calls that format.
+# zlib's number for the format of gzip.
 _GZIP = 31
 _KINDS = {
     stat.S_IFREG: "file",

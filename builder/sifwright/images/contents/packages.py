@@ -30,7 +30,7 @@ _MORE = re.compile(
 )
 _SEE = "see copyright"
 _UNKNOWN = "not stated"
-# What a table has room for; some packages put the whole text there.
+# Longest licence in a table; some packages put the whole text there.
 _SHORT = 60
 _MOST_LICENCES = 3
 # Numbers of rpm's tags (rpmtag.h), and of the type of a number of 32 bits.

@@ -8,19 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from sifwright.images.contents.image_facts import Python, Torch
 from sifwright.images.contents.image_tree import ImageTree
 
-# By folder.
+# Versions by folder.
 _Versions = dict[str, set[str]]
 
-# As a shell finds them: `command -v python || command -v python3`.
+# Search order of a shell: `command -v python || command -v python3`.
 _NAMES = ("python", "python3")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROGRAM = re.compile(r"python(3\.\d{1,9})")
 # Wrappers as layer base-image makes them.
 _WRAPPER = re.compile(r"#!.*\n(?:#.*\n)*exec\s+['\"]?(/[^\s'\"]+/python[\d.]*)['\"]?\s")
-# Of what is in an environment: its folder, and the version.
+# Files in an environment, with groups for its folder and the version.
 _LIBRARY = re.compile(r"(?:(.*)/)?lib(?:64)?/python(3\.\d{1,9})/os\.py")
 _CONDA = re.compile(r"(?:(.*)/)?conda-meta/python-(3\.\d{1,9})(?!\d)[^/]*\.json")
-# Of version.py: name, maybe a type, and a text.
+# Assignments in version.py: name, maybe a type, and a text.
 _VERSION = re.compile(
     r"^(__version__|cuda|hip|rocm)\s*(?::[^=\n]*)?=\s*['\"]([^'\"\n]*)['\"]", re.MULTILINE
 )

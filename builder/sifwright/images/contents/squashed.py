@@ -15,11 +15,11 @@ from sifwright.images.squashfs.reader import Squashfs
 from sifwright.images.squashfs.stack import Layer
 from sifwright.images.squashfs.structures import BadSquashfs
 
-# What is asked for as text: dpkg's database has less than 10 MB.
+# Limits of a text and of all texts: dpkg's database has less than 10 MB.
 _MAXIMUM_TEXT, _MAXIMUM_TEXTS = 64 << 20, 512 << 20
 # In bytes, as limits.h has it (PATH_MAX).
 _LONGEST_PATH = 4096
-# By their numbers in squashfs, from 1 on.
+# Kinds by their numbers in squashfs, from 1 on.
 _KINDS = ("folder", "file", "symlink", "block device", "character device", "fifo", "socket")
 _FIX = "Give an image that 'apptainer exec' can start, packed by gzip, xz or zstd."
 
@@ -121,7 +121,7 @@ def _listed(path: bytes, inode: Inode, layer: Layer) -> ListedPath:
         size=inode.span.size if inode.span else 0,
         mtime=inode.mtime,
         target=inode.target,
-        # As Linux packs it (new_encode_dev).
+        # Linux's encoding (new_encode_dev).
         device=(inode.device >> 8 & 0xFFF, inode.device & 0xFF | inode.device >> 12 & 0xFFF00),
         links=inode.number if inode.links > 1 else 0,
     )

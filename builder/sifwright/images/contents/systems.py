@@ -19,7 +19,7 @@ _CONDA_CUDA = re.compile(
 )
 _ROCM_FOLDER = re.compile(r"opt/rocm-(\d{1,9}\.\d{1,9})(?:\.[.\d]*)?")
 _PLUGIN = re.compile(r"(?:.*/)?lib(?:nccl|rccl)-net(?P<name>[^/]*)\.so[.\d]*")
-# What makes NCCL load a plugin that it would not find by itself.
+# Variables that make NCCL load a plugin that it would not find by itself.
 _SET_BY = ("NCCL_NET_PLUGIN", "RCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN")
 
 

@@ -15,7 +15,7 @@ from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
 from sifwright.images.oci.tar_files import Body, Member
 
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
-# What AUFS keeps for itself.
+# Prefix of AUFS's own files.
 _META = ".wh..wh."
 _MOST_PATHS = 5_000_000
 

@@ -17,9 +17,10 @@ BLOCK = tarfile.BLOCKSIZE
 _PIECE = 1 << 16
 _LONG_NAMES = {tarfile.GNUTYPE_LONGNAME: "path", tarfile.GNUTYPE_LONGLINK: "linkpath"}
 _PAX = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
-# As Go's archive/tar, by which engines read layers; and of headers that one member has.
+# Limits of a header as in Go's archive/tar, with which engines read layers; of headers of one
+# member; of records.
 _MOST_HEADER_BYTES, _MOST_HEADERS, _MOST_RECORDS = 1 << 20, 8, 256
-# Of the length of a record, and of a size: 2^63 has 19.
+# Limit for the length of a record, and for a size: 2^63 has 19 digits.
 _MOST_DIGITS = 19
 _CUT_OFF = "it is cut off"
 

@@ -21,7 +21,7 @@ _DESCRIPTOR_NUMBERS = ("offset", "size", "padded_size", "created", "modified", "
 
 MAGIC = b"SIF_MAGIC\0"
 VERSION = b"01\0"
-# With this line Linux can be told to run a SIF by itself; `apptainer build` writes it, too.
+# This line lets Linux run a SIF by itself; `apptainer build` writes it, too.
 LAUNCH = b"#!/usr/bin/env run-singularity\n"
 
 # The library's own values for an image that does not depend on the time: no UUID, and Go's zero

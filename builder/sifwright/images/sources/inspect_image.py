@@ -14,7 +14,7 @@ from sifwright.images.sources import parse_name
 from sifwright.system import cache_folder, fact_cache
 from sifwright.system.progress import Progress, Timer
 
-# With another number where the same image would now give other facts.
+# The number changes when the same image would give other facts.
 _FILE = "images-2.json"
 _KEPT = 200
 _FIX = "Copy or build the image again; nothing was kept of this one."

@@ -31,7 +31,7 @@ _PATIENT = http.HttpOptions(patient=True, netrc=False)
 # Without a byte in between, and at all.
 _MOST_FAILURES, _MOST_DROPS = 5, 100
 _PAUSE = 0.25
-# What has to come within so many seconds, over all connections.
+# Least bytes in so many seconds, over all connections.
 _SECONDS, _AT_LEAST = 60.0, 32 << 10
 _NOT_FOUND = 404
 

@@ -69,7 +69,7 @@ def move(
         raise BadSquashfs("is damaged: a fragment that is not there")
     blocks = (Extent(table[fragment][0], table[fragment][1] & BLOCK_BYTES) for fragment in used)
     extents = tuple(_placed(_united([*wanted.extents, *blocks]), target))
-    # In a SIF, what follows belongs to somebody else.
+    # In a SIF, other data follows.
     if extents and extents[-1].start + extents[-1].size > squashfs.superblock.bytes_used:
         raise BadSquashfs("is damaged: a file that is not all there")
     fragments = tuple(

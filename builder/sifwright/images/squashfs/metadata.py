@@ -12,9 +12,9 @@ from sifwright.images.squashfs.structures import METADATA_BYTES, POINTER, BadSqu
 
 _HEADER = struct.Struct("<H")
 _UNCOMPRESSED = 1 << 15
-# Whoever goes from folder to folder comes back to few of them, and a stack may have many layers.
+# Readers of neighbouring folders return to few blocks, and a stack may have many layers.
 _KEPT_BLOCKS = 32
-# Of anything that is read as a whole: zeros are packed to a four-hundredth.
+# Limit of anything that is read as a whole: zeros are packed to a four-hundredth.
 _MOST_BYTES = 32 << 20
 
 

@@ -13,15 +13,15 @@ _SUPERBLOCK = struct.Struct("<5I6H8Q")
 SUPERBLOCK_BYTES = _SUPERBLOCK.size
 # A block of metadata is at most that large before compression.
 METADATA_BYTES = 8192
-# Of data: a power of two from 4 KiB to 1 MiB.
+# Largest block of data: a power of two from 4 KiB to 1 MiB.
 MAXIMUM_BLOCK = 1 << 20
 POINTER = struct.Struct("<Q")
 OWNER = struct.Struct("<I")
-# Where a fragment block is, and its size as a data block's is noted.
+# Offset of a fragment block, and its size in the form of a data block's.
 FRAGMENT = struct.Struct("<QII")
-# Where the attributes of one id are, how many, how many bytes when they are unpacked.
+# Reference of an id's attributes, their number, and their bytes when unpacked.
 XATTR_ENTRY = struct.Struct("<QII")
-# Where the attributes begin, and how many ids there are.
+# Start of the attributes, and number of ids.
 XATTR_TABLE = struct.Struct("<QII")
 ABSENT = (1 << 64) - 1
 NO_FRAGMENT = NO_XATTRS = (1 << 32) - 1

@@ -17,7 +17,7 @@ from sifwright.images.squashfs.structures import (
 )
 from sifwright.images.squashfs.tree_writer import TreeWriter
 
-# What loop devices can be made of in full (mksquashfs pads as well).
+# Unit of a loop device's size (mksquashfs pads as well).
 _PADDING = 4096
 
 

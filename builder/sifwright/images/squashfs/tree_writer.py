@@ -75,7 +75,7 @@ class TreeWriter:
         entries = (written.get(entry) or self._file(entry, names[entry]) for entry in order)
         listed, index = self._names(entries)
         inode = self._changed(node, node.inode(), number)
-        # As mksquashfs does: the root is in a directory that is not there.
+        # Like mksquashfs, give the root a parent that does not exist.
         numbers = (2 + len(written), parent or len(self.references) + 1)
         return self._put(name, inode, inodes.pack_directory(inode, listed, *numbers, index))
 

@@ -17,11 +17,11 @@ Attributes = tuple[tuple[bytes, bytes], ...]
 
 _SPACES = (b"user.", b"trusted.", b"security.")
 _NAME, _VALUE, _REFERENCE = struct.Struct("<HH"), struct.Struct("<I"), struct.Struct("<Q")
-# Of the name's space: what follows is not the value but where it is.
+# Flag of a name's space: a reference to the value follows, not the value.
 _ELSEWHERE = 1 << 8
 # XATTR_SIZE_MAX of limits.h.
 _MAXIMUM_VALUE = 1 << 16
-# Of one inode: file systems take some tens of thousands.
+# Limit for one inode: file systems take some tens of thousands.
 _MAXIMUM_BYTES = 1 << 20
 
 
@@ -76,7 +76,7 @@ class XattrTable:
             return b"", ABSENT
         values, entries = MetadataWriter(codec), bytearray()
         for attributes in self._numbers:
-            # As listxattr(2) gives the names: with their space, and a zero behind each.
+            # Size of listxattr(2)'s answer: names with their space, and a zero behind each.
             size = sum(len(name) + 1 for name, _ in attributes)
             entries += XATTR_ENTRY.pack(values.reference, len(attributes), size)
             for name, value in attributes:

@@ -27,7 +27,7 @@ ARTIFACT = "application/vnd.sifwright.sif.v1"
 PART = "application/vnd.sifwright.sif.part.v1"
 PACKED = f"{PART}+xz"
 STATEMENTS = "application/vnd.in-toto.bundle"
-# Of Apptainer (internal/pkg/client/oras).
+# Media types of Apptainer (internal/pkg/client/oras).
 WHOLE = "application/vnd.sylabs.sif.layer.v1.sif"
 WHOLE_CONFIG = "application/vnd.sylabs.sif.config.v1+json"
 EMPTY = b"{}"

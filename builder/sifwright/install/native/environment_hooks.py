@@ -10,7 +10,7 @@ from sifwright.render.templating import template
 
 _KINDS = ("activate", "deactivate")
 _TEMPLATES = "install/native/templates"
-# Of Python's bin/activate: the function that leaves the environment, which activation calls first.
+# Function of Python's bin/activate that leaves the environment; activation calls it first.
 _FUNCTION = "deactivate () {\n"
 _LEAVE = """\
     # sifwright: what the installation has set is given back

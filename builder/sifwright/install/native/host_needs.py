@@ -16,7 +16,7 @@ from sifwright.render.templating import template
 from sifwright.system import free_space, processes
 from sifwright.system.os_errors import nearest_existing_parent
 
-# What layers call, with the names of modules that may have it.
+# Programs that layers call, with the names of modules that may have them.
 _COMPILERS = "^(gcc|g[+][+]|prgenv|nvhpc|intel|oneapi|aocc|llvm|clang|amd|cce)"
 # Kinds of sources and the programs that fetch them.
 _FETCHERS = {"git": "git", "archive": "curl", "pip": "curl"}
@@ -140,7 +140,7 @@ def _problem(plan: Plan, kind: str, name: str, detail: str, alternatives: str) -
     return Problem(where=where, what=message.format(**words), fix=fix.format(**words) + modules)
 
 
-# By the first word of the script's lines: what is missing, and what to do.
+# Problem and fix by the first word of a line of the script's output.
 _MESSAGES = {
     "command": (
         "there is no command 'module', and these are to be loaded: {name}",

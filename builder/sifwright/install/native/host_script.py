@@ -30,7 +30,7 @@ def rules(plan: Plan, folder: Path) -> Iterator[EnvRule]:
     """Yield the environment of a complete installation in the folder."""
     for step in plan.steps:
         yield from step.layer.env
-    # Whoever activates it twice gets the variables once.
+    # A second activation finds this variable and changes nothing.
     yield EnvRule(name="SIFWRIGHT_INSTALLATION", action="set", value=str(folder))
     if plan.has_run_scripts:
         path = str(folder / SITE_ENVIRONMENT)

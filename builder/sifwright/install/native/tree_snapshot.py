@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sifwright.system import files, small_file
 
-# Of a snapshot, which has some 100 bytes for each file of an installation.
+# Limit of a snapshot, which has some 100 bytes for each file of an installation.
 _MOST_BYTES = 256 << 20
 # Inode, size, and two times in nanoseconds. Nobody can set the second, of any change (inode(7)).
 State = dict[str, list[int]]

@@ -33,10 +33,10 @@ def uninstall(folder: NativeFolder) -> list[str]:
     record = folder.read()
     with claimed(folder):
         own = _own_names(folder, record)
-        # What is inside of a folder comes before it.
+        # Reverse order: the contents of a folder come before it.
         for name in sorted(own, reverse=True):
             _remove(folder.root / name)
-        # Whoever is stopped from here on finds no version, and no file, that is ours.
+        # If this run is stopped from here on, the next one finds no version and no file of ours.
         write_record(folder, {**record, "versions": {}, "files": [], "unfinished": []})
     remove(folder.scratch)
     shutil.rmtree(folder.private)

@@ -108,7 +108,7 @@ command_of() { # command_of PROCESS
   printf 'process %s: %s\n' "$1" "${words:0:70}"
 }
 
-# Those with the folder as /.user-software in their container, or with something of it open.
+# Processes with the folder as /.user-software in their container, or with a file of it open.
 processes_of_folder() {
   local place process real
   real=$(realpath "$FOLDER")
@@ -140,7 +140,7 @@ holders() { # holders FOLDER
   done
 }
 
-# What runs on other nodes nobody here can see; so every job there counts but the one we are in.
+# Processes on other nodes are invisible here, so every job there counts except this one.
 jobs_elsewhere() {
   local job title nodes
   type -P squeue >/dev/null || return 0

@@ -1,4 +1,4 @@
-# What the commands of bin/ share: where things are, and a container that sees the user's packages.
+# Shared code of the commands in bin/: paths, and a container that sees the user's packages.
 # Sourced; the caller has set ROOT, the folder of the installation.
 # shellcheck shell=bash disable=SC2034 # used by those who source it
 
@@ -113,7 +113,7 @@ prepend_path() {
   set_both ENV_PREPEND_PATH "$list"
 }
 
-# What the module sets, so that the commands do without it.
+# Settings of the module, so that the commands do without it.
 enter() {
   find_program
   find_image
@@ -124,7 +124,7 @@ enter() {
   bring_gpus
 }
 
-# Those of the site; without the flag, torch would run on the CPUs and say nothing.
+# The site's GPUs; without the flag, torch would silently run on the CPUs.
 bring_gpus() {
   local suffix=
   { read -r suffix <"$ROOT/share/sifwright/gpu"; } 2>/dev/null || true
@@ -133,7 +133,7 @@ bring_gpus() {
   set_both "_$suffix" "${!own:-${!other:-1}}"
 }
 
-# Of the bash that activates and then is the command.
+# Script of the bash that activates, and then becomes the command.
 # shellcheck disable=SC2016 # not for this shell
 readonly ACTIVATED='source /runscripts/activate.sh; activate; exec "$@"'
 

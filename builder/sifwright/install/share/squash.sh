@@ -32,7 +32,7 @@ remove() { # remove PATH...: what is open on NFS stays, under another name, unti
   done
 }
 
-# What killed runs left. Called with the lock held: nobody else is at work.
+# Remains of killed runs. Called with the lock held: no other process is at work.
 tidy() {
   shopt -s nullglob dotglob
   remove "$FOLDER".gone.* "$FOLDER".squashfs.new.* "$FOLDER".new.* "$CURRENT".new.* "$FOLDER"/.making.*

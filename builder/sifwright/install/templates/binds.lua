@@ -17,7 +17,7 @@ local function entries(text, between)
    return found
 end
 
--- What stands once in a list: an entry, or the target of a bind. A colon behind a backslash is part of a path.
+-- Text that a list has once: an entry, or the target of a bind. A colon behind a backslash is part of a path.
 local function target(entry, between)
    if between ~= "," then return entry end
    local plain = entry:gsub("\\:", "\n")

@@ -17,7 +17,7 @@ proc sifwright_entries {text between} {
     return $found
 }
 
-# What stands once in a list: an entry, or the target of a bind. A colon behind a backslash is part of a path.
+# Text that a list has once: an entry, or the target of a bind. A colon behind a backslash is part of a path.
 proc sifwright_target {entry between} {
     if {$between ne ","} { return $entry }
     set parts [split [string map {\\: \n} $entry] :]

@@ -22,7 +22,7 @@ _NETWORK = re.compile(
 )
 # aws-ofi-nccl src/nccl_ofi_net.cpp; aws-ofi-rccl and releases before 1.10 write `Provider`.
 _PROVIDER = re.compile(r"NET/OFI Selected [Pp]rovider is (?P<name>[^\s,]+)")
-# Of the plugin for the network; NCCL has others, which are seldom there.
+# Lines about the plugin for the network; NCCL has other plugins, which are seldom there.
 _HINT = re.compile(
     r"(?!(?:ENV|TUNER|PROFILER)/)"
     r".*(?:No plugin found|Could not find: *lib|Plugin load|dlerror=|cannot open shared object"

@@ -15,14 +15,14 @@ from sifwright.launch.model import JobRequest
 from sifwright.system import processes
 
 SCRIPT = "/runscripts/collectives.py"
-# Where the container sees the folder for results: every base has /mnt, so none needs to be made.
+# Folder of the results in the container: every base has /mnt, so none needs to be made.
 WORK = "/mnt"
 _RUN_SCRIPT = "conda-python-distributed"
 _LOCAL_RANKS = 2
-# Where the launcher finds rank 0 if the container cannot ask; MASTER_ADDR comes first.
+# Variable with the host of rank 0 if the container cannot ask; MASTER_ADDR comes first.
 _MASTER_HOST = "SIFWRIGHT_MASTER_HOST"
 _PLACES = ("MASTER_ADDR", _MASTER_HOST)
-# What says that we are in an allocation.
+# Variables of an allocation.
 _ALLOCATIONS = {"slurm": "SLURM_JOB_ID", "pbs": "PBS_JOBID", "flux": "FLUX_JOB_ID"}
 
 

@@ -8,7 +8,7 @@ from sifwright.launch.submit import job_claim, job_folder
 from sifwright.launch.submit.job_folder import SubmittedJob
 from sifwright.launch.submit.schedulers import CANCELLED, LOST, SCHEDULERS, Scheduler, ask, refusal
 
-# What PBS, Flux and Slurm answer of a job that has ended.
+# Answers of PBS, Flux and Slurm about a job that has ended.
 _ENDED = ("Job has finished", "Unknown Job Id", "inactive", "Invalid job id")
 
 

@@ -28,7 +28,7 @@ from sifwright.system import files, small_file
 SCRIPT, SETTINGS, STATUS = "job.sh", "settings", "status"
 _RECORD = "job.json"
 _SHOWN, _MOST = 8, 1000
-# Of a record without an id.
+# States of a record without an id.
 _CUT_OFF, _SUBMITTING = "a command ended while it submitted it", "being submitted"
 
 

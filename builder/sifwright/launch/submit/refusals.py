@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from sifwright.launch.submit.schedulers import ask, refusal
 
-# By what a user may change: what Slurm says (SchedMD/slurm@0001e1b, src/common/slurm_errno.c) and
-# PBS (openpbs/openpbs@cd7ab5e, src/lib/Liblog/pbs_messages.c), and what Flux 0.88.0 answered.
+# Messages about a value that the user may change. Slurm's are in SchedMD/slurm@0001e1b,
+# src/common/slurm_errno.c. PBS's are in openpbs/openpbs@cd7ab5e, src/lib/Liblog/pbs_messages.c.
+# Flux 0.88.0 answered the others.
 _SAID: Mapping[str, Mapping[str, str]] = {
     "slurm": {
         "partition": "invalid partition|partition specified|use this partition|in this partition"

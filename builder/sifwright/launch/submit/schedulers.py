@@ -40,7 +40,7 @@ _FLUX_FACTS = "--format={status}|{exception.type}|{exception.note}"
 
 # The answer to -x where the server forgets a job that ends, its default (OpenPBS 23.06.06).
 _NO_HISTORY = "not configured to maintain job history"
-# Of jobs that will start some time (squeue(1), JOB REASON CODES).
+# Reasons of jobs that will start some time (squeue(1), JOB REASON CODES).
 _USUAL = {"None", "Priority", "Resources", "Dependency", "BeginTime"}
 _NEVER = "Can Never Run"
 _NOT_FOUND = 127  # of processes.capture

@@ -50,7 +50,7 @@ def claim(store: Entries, key: str, *, on_wait: Callable[[str], None]) -> Iterat
             with cache_folder.translate_errors(store.root):
                 ours = stack.enter_context(try_claim(store.root, key))
             if ours:
-                # Again: whoever held it may have finished since the look above.
+                # Look again: the last holder may have finished since the look above.
                 yield store.peek(key) is None
                 return
         with cache_folder.translate_errors(store.root):
@@ -143,7 +143,7 @@ def _take_away(path: Path, content: bytes) -> None:
     if seen is None or seen.content != content:
         return
     aside = path.with_name(f".{secrets.token_hex(8)}")
-    # Somebody else may be doing the same, to the claim or to what we call aside.
+    # Another build may rename the claim, or make a new one, at the same time.
     with suppress(FileNotFoundError, FileExistsError):
         path.rename(aside)
         holder = liveness.read_holder(aside)

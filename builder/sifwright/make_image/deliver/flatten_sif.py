@@ -53,7 +53,7 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
         try:
             files.publish_new(staging / target.name, target)
         except FileExistsError:
-            # Somebody was first in the minutes that this took.
+            # Another process made the target in the minutes that this took.
             raise is_there from None
     return len(parts)
 

@@ -72,7 +72,7 @@ def write(squashfs: Path, target: Path, *, name: str, architecture: str) -> None
 def _pack_layer(squashfs: Path, layer: Path) -> str:
     """Write the layer, packed by gzip, and return the digest of the tar file in it."""
     sha256 = hashlib.sha256()
-    # With the entry of the root folder, which sqfs2tar leaves out; podman 4.3 ignores that entry.
+    # sqfs2tar leaves out the entry of the root folder unless told; podman 4.3 ignores that entry.
     command = [_PROGRAM, "--root-becomes", ".", str(squashfs)]
     with (
         layer.open("wb") as file,

@@ -139,7 +139,7 @@ def _filtered(tree: Iterator[bytes], left_out: Collection[str]) -> Iterator[byte
                 yield from member(entry, source.extractfile(entry) if entry.isreg() else None)
     yield END
     while stream.read(_CHUNK):
-        # To its end, or whoever writes it waits for us.
+        # Read to the end, or the writer waits for us.
         pass
 
 

@@ -15,7 +15,7 @@ from sifwright.system import cache_folder
 
 _PIECE = 1 << 20
 _ERRORS = 400
-# The file of an entry. Not under its own name, which somebody else chose; that is in the manifest.
+# The file of an entry. Its own name, which others chose, is in the manifest.
 CONTENT = "content"
 
 

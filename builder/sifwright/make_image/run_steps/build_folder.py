@@ -113,7 +113,7 @@ def _read_text(root: Path, path: str) -> str | None:
     with _translate_errors(path):
         try:
             file = _path_in_tree(root, path)
-            # Asked first: a pipe lets whoever opens it wait, and a device may do more.
+            # Look before opening: opening a pipe waits, and a device may do more.
             if not stat.S_ISREG(file.lstat().st_mode):
                 raise OSError("is no plain file")
             return file.read_text(encoding="utf-8")

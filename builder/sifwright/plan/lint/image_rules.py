@@ -13,7 +13,7 @@ from sifwright.plan.lint.rule import Rule, Violation, on_several_nodes, rules
 from sifwright.plan.lint.site_rules import INTERNAL_NETWORKS
 from sifwright.plan.model import Plan, Step
 
-# What torch was built with, the toolkit in the image, or that of a base image with torch in it.
+# Facts with a version: torch's build, the image's toolkit, or that of a base image with torch.
 _CUDA = ("torch-cuda", "cuda", "toolkit")
 _ROCM = ("torch-rocm", "rocm", "toolkit")
 # The oldest architecture of CUDA 13, and of the wheels that have lost Volta: CUDA and torch.
@@ -24,7 +24,7 @@ _MANY_NAMES = Version("1.13")
 # The first NCCL that takes the protocol LL128 between nodes by itself.
 _LL128 = Version("2.27")
 _UBUNTU_22 = re.compile(r"ubuntu-?22\.04")  # as AMD names its images
-# What NCCL_NET_PLUGIN may be with layer aws-ofi-nccl: its files, and the word of the last of them.
+# Values of NCCL_NET_PLUGIN with layer aws-ofi-nccl: its files, and the word of the last of them.
 _PLUGIN_NAMES = (
     *("libnccl-net.so", "librccl-net.so"),
     *("libnccl-net-ofi.so", "librccl-net-ofi.so", "ofi"),

@@ -11,7 +11,7 @@ from sifwright.catalog.model import Site
 from sifwright.catalog.yaml_document import Path
 from sifwright.plan.lint.rule import Rule, Violation, of_host_mpi, on_several_nodes, placed, rules
 
-# What NCCL brings itself; every other value of NCCL_NET names a plugin's network.
+# Networks of NCCL itself; every other value of NCCL_NET names a plugin's network.
 INTERNAL_NETWORKS = ("socket", "ib")
 MIN_CQ_SIZE = 131072
 _MONITORS = ("userfaultfd", "uffd", "kdreg2", "memhooks", "disabled")
@@ -63,7 +63,7 @@ def _alt_read_sizes(site: Site) -> Iterator[Violation]:
 
 def _memhooks(site: Site) -> Iterator[Violation]:
     for path, value in placed(site, "FI_MR_CACHE_MONITOR"):
-        # As any name it does not know, MEMHOOKS leaves libfabric its default: memhooks.
+        # libfabric ignores MEMHOOKS, as any unknown name, and keeps its default: memhooks.
         if value.lower() == "memhooks" and site.vendor != "cpu":
             message = f"environment.{path[1]}: FI_MR_CACHE_MONITOR={value}"
             yield Violation(path=path, what=message, fix="Set userfaultfd.")

@@ -41,7 +41,7 @@ _KNOWN = (
 )
 # A variable of Apptainer's own or of the base image needs no export (tried).
 _EXPORTED = {"PATH", "LD_LIBRARY_PATH"}
-# What %post can do to the image beside changing its files.
+# Effects of %post on the image beside changed files.
 _OWN_VARIABLES = re.compile(
     r"\b(?:APPTAINER|SINGULARITY)_(?:ENVIRONMENT|LABELS|ROOTFS|CONTAINER)\b|/\.singularity\.d\b"
 )
@@ -114,7 +114,7 @@ class _DefinitionReader:
     ask: Callable[[], Start | None]
     env: dict[str, str | None] = field(default_factory=dict)
     taken: dict[str, str] = field(default_factory=dict)
-    # That of the assignment which is read.
+    # Line of the current assignment.
     line: int = 0
 
     def take(self, section: Section) -> None:

@@ -18,7 +18,7 @@ from sifwright.recipe_import.shell_words import WordError
 
 # Folders that a step sees of the building machine, or that are gone after it.
 MACHINE_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # looked for, not written to
-# What Apptainer builds with (tried).
+# Apptainer's umask in a build (tried).
 _UMASK = 0o002
 _SET_ID = stat.S_ISUID | stat.S_ISGID
 

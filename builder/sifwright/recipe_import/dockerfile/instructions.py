@@ -82,7 +82,7 @@ def instructions(text: str) -> Iterator[Instruction]:
         parts.append(line[: continued.start()] if continued else line)
         if not continued:
             documents, end = _documents("".join(parts), raw, number)
-            # Of a file with one that has no end, no more are sought: each would read all of it.
+            # Seek none after a here-document without an end: each search reads the whole file.
             raw = raw if end >= number else []
             yield replace(_instruction(parts, first), documents=tuple(documents))
             parts = []

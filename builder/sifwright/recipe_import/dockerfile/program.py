@@ -11,7 +11,7 @@ from sifwright.recipe_import.dockerfile.instructions import Instruction
 from sifwright.recipe_import.dockerfile.starting_image import DEFAULT_SHELL, Look
 from sifwright.recipe_import.draft import Draft, Findings
 
-# What an image without a program starts anyway.
+# Programs that an image without ENTRYPOINT and CMD starts anyway.
 _SHELLS = {("bash",), ("/bin/bash",)}
 _UNKNOWN = "what the image of From starts is not known, and there is no %runscript: it starts bash"
 

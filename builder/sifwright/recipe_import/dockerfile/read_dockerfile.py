@@ -25,7 +25,7 @@ from sifwright.recipe_import.dockerfile.refusals import REFUSED, refused_flags
 from sifwright.recipe_import.dockerfile.variables import Variables, frozen
 from sifwright.recipe_import.draft import AS_IT_IS, Draft, Findings, Piece, Wanted
 
-# Filled in by whoever builds; the machine's own proxies reach every step here (host_settings.py).
+# Predefined arguments of a build; the machine's own proxies reach every step (host_settings.py).
 _PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"}
 # Each has a method of its name.
 _CARRIED = {"RUN", "ENV", "ARG", "COPY", "ADD", "WORKDIR", "USER", "SHELL"}
@@ -70,7 +70,7 @@ class _DockerfileReader:
     wanted: Wanted = AS_IT_IS
     global_arguments: dict[str, str] = field(default_factory=dict)
     folder: str = ""
-    # Where an image without WORKDIR starts; '' if it was not asked.
+    # Folder in which an image without WORKDIR starts; '' if it was not asked.
     top: str = ""
     user: str = ""
     shell: tuple[str, ...] = starting_image.DEFAULT_SHELL

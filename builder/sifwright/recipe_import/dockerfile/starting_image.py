@@ -8,7 +8,7 @@ from sifwright.images.model import NoSuchImage, OtherProcessor, SourceError, Sta
 from sifwright.images.sources import parse_name
 from sifwright.recipe_import.draft import Findings
 
-# What it says of itself, or nothing if it is not asked. Raises `SourceError`.
+# A function for an image's settings; None if it is not asked. Raises `SourceError`.
 Look = Callable[[str], Start | None]
 
 _PROCESSOR = "x86_64"

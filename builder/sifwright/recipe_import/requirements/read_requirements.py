@@ -19,13 +19,13 @@ from sifwright.recipe_import.requirements import refusals
 from sifwright.system import small_file
 
 _REQUIREMENTS, _CONSTRAINTS = ("-r", "--requirement"), ("-c", "--constraint")
-# What pip decides by itself is the image's business; these two say what may be compiled.
+# These options decide what may be compiled; the image decides pip's other options.
 _KEPT = ("--no-binary", "--only-binary")
 _HASH = re.compile(r"(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})")
 _MOST_BYTES = 1 << 20
-# Of a line, which has hundreds of hashes at most.
+# Limit of a line, which has hundreds of hashes at most.
 _MOST_LETTERS = 1 << 16
-# Where the options of a requirement begin.
+# Start of a requirement's options.
 _OPTIONS = re.compile(r"(?<!\s)\s+(?=--?[A-Za-z])")
 
 
@@ -228,7 +228,7 @@ class _RequirementsReader:
             yield name, value
 
 
-# As pip 26.3 has them in pip/_internal/req/req_file.py, but sought once in a row of blanks.
+# pip 26.3's pattern (pip/_internal/req/req_file.py), but sought once in a row of blanks.
 _COMMENT = re.compile(r"(^|(?<!\s)\s+)#.*$")
 
 

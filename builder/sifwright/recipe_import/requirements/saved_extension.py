@@ -52,7 +52,7 @@ class SavedExtension:
         path = folder / FILE
         try:
             data = small_file.read_json(path)
-            # What is no text has no such method.
+            # str.strip refuses a value that is no text.
             texts = {name: str.strip(data[name], "\0") for name in _TEXTS}
             conda = {name: str(value) for name, value in dict(data.get("conda", {})).items()}
             is_locked = bool(data.get("is_locked"))

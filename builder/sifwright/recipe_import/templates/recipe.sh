@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# What the install.sh of an imported recipe is made of; 'sifwright import' puts it into its layers.
+# Functions for the install.sh of imported recipes; 'sifwright import' puts this file into its layers.
 
 layer=$PWD
-# What was put into a folder that is the building machine's own (/tmp): it goes when the step ends.
+# Files in folders that are the building machine's own (/tmp): they go when the step ends.
 borrowed=()
 recipe_user=
-# What a RUN --mount covers, and the first folder that was made for it.
+# Folders that a RUN --mount covers, and the first folder that was made for it.
 hidden=()
-# What was there before the step began. In a container of Docker's or podman's, that is the image's.
+# Files from before the step. In a container of Docker or podman, they belong to the image.
 others=()
 if [[ ! -e $SIFWRIGHT_BUILD/environment-so-far && ! -e $SIFWRIGHT_BUILD/base-environment ]]; then
   shopt -s nullglob dotglob
@@ -20,11 +20,11 @@ declare -A recipe_env=() base_env=()
 # The building machine's variables for RUN and %post, as Docker hands on its proxies. The rest of a step's
 # environment is not the recipe's.
 machine_env=()
-# Whether the base image's has what layers before this one add to it.
+# Set if the base image's environment has the additions of the layers before this one.
 is_applied=
 trap '((${#borrowed[@]} == 0)) || rm -rf -- "${borrowed[@]}"' EXIT
 
-# What a build of the recipe finds around it: the base image's environment, and root's home.
+# Environment of a recipe's build: the base image's, and root's home.
 as_recipe() {
   local word
   recipe_env=([HOME]=/root [PATH]=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
@@ -37,7 +37,7 @@ as_recipe() {
     [[ -z $is_applied || ${word%%=*} != @(OPT|SOURCE)_* ]] || continue
     case ${word%%=*} in
       PWD | OLDPWD | SHLVL | HOSTNAME | _) ;;
-      # Of the engine, which ARG does not give way to.
+      # ARG does not replace these variables of the engine.
       HOME | TERM | container) recipe_env[${word%%=*}]=${word#*=} ;;
       *)
         base_env[${word%%=*}]=${word#*=}
@@ -196,7 +196,7 @@ post() { # FILE SHELL…
   (cd / && umask 002 && in_recipe "${@:2}" "$layer/$1")
 }
 
-# Name what the step puts there; refuse to do it in what is somebody else's.
+# Note the paths that the step makes there; refuse those below a path from before the step.
 borrow() { # PATH…
   local path other
   for path; do
@@ -207,7 +207,7 @@ borrow() { # PATH…
         exit 1
       }
     done
-    # What is borrowed is removed.
+    # Borrowed paths are removed, so refuse these folders themselves.
     [[ $path != /tmp && $path != /var/tmp && $path != /dev/shm ]] || exit 1
     borrowed+=("$path")
   done

@@ -20,7 +20,7 @@ from sifwright.report.audit.findings import Finding
 
 _MOST_BYTES = 16 << 20
 _FIX = "Name a dump as OSV publishes it for an ecosystem: all.zip of PyPI."
-# What unpacking a damaged zip file raises.
+# Errors of unpacking a damaged zip file.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError),
     *(NotImplementedError, RuntimeError, EOFError),

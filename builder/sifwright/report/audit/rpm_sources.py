@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from sifwright.images.contents.inventory import Inventory
 
-# Of a repository with a list of mirrors, makers leave the plain address as a comment.
+# Makers of repositories with a list of mirrors leave the plain address as a comment.
 _COMMENTED = re.compile(r"^#[ \t]*(?=baseurl[ \t]*=)", re.MULTILINE)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _VARIABLES = ("etc/dnf/vars/", "etc/yum/vars/")

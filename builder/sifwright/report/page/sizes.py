@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sifwright.images.contents.layer_stack import LayeredNode
 from sifwright.images.contents.packages import Package
 
-# What belongs to no package.
+# Name for files of no package.
 OTHER = "other files"
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 AT_EMPTY_PATH = 0x1000
 AT_FDCWD = -100
 AT_SYMLINK_NOFOLLOW = 0x100
-# Of each processor: the audit architecture (linux/audit.h) and the numbers (asm/unistd.h).
+# Audit architecture (linux/audit.h) and numbers (asm/unistd.h) of each processor.
 _NUMBERS = {
     "x86_64": (
         0xC000003E,
@@ -62,7 +62,7 @@ _RESOLVE_IN_ROOT = 0x10
 _ALLOW, _NOTIFY = 0x7FFF0000, 0x7FC00000
 # linux/bpf_common.h: load a word; jump if equal; jump if a bit is set; return.
 _LOAD, _JUMP, _JUMP_SET, _RETURN = 0x20, 0x15, 0x45, 0x06
-# Of struct seccomp_data: the number, the architecture, and the lower half of statx's mask.
+# Offsets in struct seccomp_data: the number, the architecture, and the lower half of statx's mask.
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_MASK = 0, 4, 16 + 3 * 8
 _STATX_OWNER = 0x08 | 0x10
 # Type, mode, links, time of the last change, inode; and where `struct statx` has them.
@@ -197,7 +197,7 @@ def memory(process: int, address: int, size: int) -> bytes:
     buffer = ctypes.create_string_buffer(size)
     local = _Vector(ctypes.addressof(buffer), size)
     first = min(size, _PAGE - address % _PAGE)
-    # What is missing ends the reading between two pieces, not within one.
+    # Two pieces: a missing page ends the reading between them, not within one.
     remote = (_Vector * 2)(_Vector(address, first), _Vector(address + first, size - first))
     words = ctypes.byref(local), ctypes.c_ulong(1), ctypes.byref(remote), ctypes.c_ulong(2)
     read = _LIBC.process_vm_readv(ctypes.c_int(process), *words, ctypes.c_ulong(0))

@@ -12,7 +12,7 @@ from pathlib import Path
 from sifwright.system.one_uid import kernel
 
 Owner = tuple[int, int]
-# Of the file system and the file in it; the file's handle, and its owner.
+# Device and inode numbers of a file.
 _Place = tuple[int, int]
 _ROOT = (0, 0)
 

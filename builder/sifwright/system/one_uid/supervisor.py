@@ -118,7 +118,7 @@ class Supervisor:
             if file.status.st_uid != 0:
                 return None  # Of somebody else, outside of the image.
             old = self._owner(file) or (0, 0)
-            # What else changes with the owner: the time, set-user-id bits, capabilities.
+            # A real chown also changes the time, set-user-id bits and capabilities.
             try:
                 file.own()
             except OSError as error:

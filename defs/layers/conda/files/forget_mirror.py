@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-# What conda writes about packages; anything else is a package's own and stays as it is.
+# Files that conda writes about packages; anything else is a package's own and stays as it is.
 NOTES = re.compile(
     r"/(conda-meta/[^/]+|info/repodata_record\.json|urls(\.txt)?|environments\.txt|cache/[^/]+)$"
 )

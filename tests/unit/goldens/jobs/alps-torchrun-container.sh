@@ -11,7 +11,7 @@
 # Site alps: 2 nodes, 4 ranks on each, started by torchrun. Written by sifwright; submit it with sbatch.
 set -euo pipefail
 
-# Of another job, if this one was submitted from it: srun would follow them.
+# Variables of another job, if this one was submitted from it: srun would follow them.
 unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DIST_PLANESIZE SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_GRES SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK SLURM_MEM_PER_NODE SLURM_STEP_GRES
 
 # Caches, not in the home directory
@@ -42,7 +42,7 @@ for entry in "$PWD" "${HOME:-$PWD}" /tmp \
   add_mount "$entry"
 done
 
-# What the Container Engine reads: an environment definition file in the job's folder
+# The Container Engine reads an environment definition file, here in the job's folder
 edf=$PWD/.sifwright-${SLURM_JOB_ID:-$$}.toml
 trap 'rm -f -- "$edf"' EXIT
 toml() { # toml TEXT: a string of TOML, in which nothing is replaced

@@ -11,7 +11,7 @@
 # Site cirrus-epcc: 2 nodes, 4 ranks on each. Written by sifwright; submit it with sbatch.
 set -euo pipefail
 
-# Of another job, if this one was submitted from it: srun would follow them.
+# Variables of another job, if this one was submitted from it: srun would follow them.
 unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DIST_PLANESIZE SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK SLURM_MEM_PER_NODE
 
 # Modules; their code may read variables that are not set.

@@ -68,7 +68,7 @@ else
   exit 66
 fi
 
-# What an image of this site carries itself
+# Variables that an image of this site carries itself
 [[ -v NCCL_NET ]] || export NCCL_NET='AWS Libfabric'
 [[ -v NCCL_PROTO ]] || export NCCL_PROTO='^LL128'
 [[ -v SIFWRIGHT_SITE ]] || export SIFWRIGHT_SITE=derecho

@@ -53,7 +53,7 @@ else
   exit 66
 fi
 
-# What an image of this site carries itself
+# Variables that an image of this site carries itself
 [[ -v SIFWRIGHT_SITE ]] || export SIFWRIGHT_SITE=el-capitan
 [[ -v SIFWRIGHT_VENDOR ]] || export SIFWRIGHT_VENDOR=amd
 [[ -v SIFWRIGHT_INTERFACE ]] || export SIFWRIGHT_INTERFACE=hsi0

@@ -43,7 +43,7 @@ else
   exit 66
 fi
 
-# What an image of this site carries itself
+# Variables that an image of this site carries itself
 [[ -v SIFWRIGHT_SITE ]] || export SIFWRIGHT_SITE=local
 [[ -v SIFWRIGHT_VENDOR ]] || export SIFWRIGHT_VENDOR=cpu
 

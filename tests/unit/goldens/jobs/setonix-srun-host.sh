@@ -9,7 +9,7 @@
 # Site setonix: 2 nodes, 8 ranks on each. Written by sifwright; submit it with sbatch.
 set -euo pipefail
 
-# Of another job, if this one was submitted from it: srun would follow them.
+# Variables of another job, if this one was submitted from it: srun would follow them.
 unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DIST_PLANESIZE SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_GRES SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK SLURM_MEM_PER_NODE SLURM_STEP_GRES
 
 # Modules; their code may read variables that are not set.
@@ -68,7 +68,7 @@ else
   exit 66
 fi
 
-# What an image of this site carries itself
+# Variables that an image of this site carries itself
 [[ -v SIFWRIGHT_SITE ]] || export SIFWRIGHT_SITE=setonix
 [[ -v SIFWRIGHT_VENDOR ]] || export SIFWRIGHT_VENDOR=amd
 [[ -v SIFWRIGHT_INTERFACE ]] || export SIFWRIGHT_INTERFACE=hsn0

@@ -184,12 +184,12 @@ class Docker:
                         types.Mount(target, source, type="bind", read_only=read_only)
                         for source, target, read_only in container.mounts
                     ],
-                    # What a step says goes to us; it may have this machine's settings in it.
+                    # The engine keeps no log: a step's output may hold this machine's settings.
                     log_config=types.LogConfig(type="none"),
                     read_only=container.read_only,
                     tmpfs=_TMPFS if container.read_only else None,
                 ),
-                # Those of the user's settings would stay in each image; see host_settings.py.
+                # The user's proxies would stay in each image; see host_settings.py.
                 use_config_proxy=False,
             )
             return str(created["Id"])

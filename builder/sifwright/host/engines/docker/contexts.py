@@ -22,10 +22,10 @@ from sifwright.host.engines.docker.engine_errors import one_line
 from sifwright.system import small_file
 
 OBJECT: tuple[type, ...] = (dict,)
-# What Docker takes for nothing, and the SDK as well where it is allowed here.
+# Docker takes null for an empty value; the SDK does so where null is allowed here.
 TEXT_OR_NULL: tuple[type, ...] = (str, NoneType)
 _OBJECT_OR_NULL: tuple[type, ...] = (dict, NoneType)
-# What is behind a name, and what is in that if it is an object.
+# Type of each key's value, and types of the values in it if it is an object.
 _KINDS: dict[str, tuple[tuple[type, ...], tuple[type, ...]]] = {
     "auths": (_OBJECT_OR_NULL, OBJECT),
     "credHelpers": (_OBJECT_OR_NULL, TEXT_OR_NULL),
@@ -87,7 +87,7 @@ def _no_address(text: str) -> str:
 
 def _of_context() -> str:
     """Return the address of the context in use; empty for the context default."""
-    # As the SDK looks for the file; where there is no home, it looks where it is.
+    # Look for the file as the SDK does: without a home directory, in the current folder.
     folder = Path(os.environ.get("DOCKER_CONFIG") or Path(config.home_dir(), ".docker"))
     origin = "DOCKER_CONTEXT"
     if not (name := os.environ.get(origin, "")):

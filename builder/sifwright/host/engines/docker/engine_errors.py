@@ -9,7 +9,7 @@ from sifwright.catalog import mirrors
 from sifwright.host.network import registry
 
 _STATUS = r"(?:http|status:?|code:?) "
-# What is this machine's comes first: the other words may be anywhere in what is said of it.
+# This machine's causes come first: the other words may be anywhere in an engine's message.
 _PROXY = rf"proxyconnect|proxy authentication required|{_STATUS}407\b"
 _HELPER = r"docker-credential-"
 _IDS = r"/etc/sub[ug]id|insufficient uids"
@@ -70,7 +70,7 @@ _FIXES = (
     (_LOGIN, "{login}"),
     ("", mirrors.NETWORK_FIX),
 )
-# What is raised where the engine ends, or is stopped, in the middle.
+# Errors of an engine that ends, or is stopped, during a request.
 LOST = (requests.RequestException, urllib3.exceptions.HTTPError, OSError)
 _NO_ROOM = ("no space left on device", "disk quota exceeded")
 

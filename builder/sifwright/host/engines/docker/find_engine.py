@@ -18,7 +18,7 @@ from sifwright.host.engines.docker.engine_errors import LOST, one_line
 
 # Docker Engine 19.03, and podman 3: older ones we have not tried.
 MINIMUM = Version("1.40")
-# What the SDK knows; engines take older requests than their own.
+# Newest API of the SDK; engines take older requests than their own.
 _SPOKEN = Version("1.44")
 # The service answers at once or it is not there; what it is asked later may take hours.
 _FIRST_SECONDS = 20

@@ -27,7 +27,7 @@ from sifwright.recipe_import.requirements import refusals
 from sifwright.recipe_import.requirements.locks.model import AGAIN, Lock, refused
 from sifwright.recipe_import.requirements.read_requirements import ParsedRequirement, Requirements
 
-# What pip compares; a lock may have others beside them.
+# Digests that pip compares; a lock may have others beside them.
 _HASHES = ("sha256", "sha384", "sha512")
 _NO_SDIST = PackageSdist(name="none", hashes={"none": ""})
 # The first and the last that there may be.

@@ -23,7 +23,7 @@ def as_pylock(text: str, path: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="sifwright-") as name:
         folder = Path(name)
         (folder / "uv.lock").write_text(text, encoding="utf-8")
-        # What is in the user's own pyproject.toml says nothing that the lock does not say.
+        # The lock has all facts of the user's own pyproject.toml.
         (folder / "pyproject.toml").write_text(
             f'[project]\nname = "{project}"\nversion = "0"\n', encoding="utf-8"
         )

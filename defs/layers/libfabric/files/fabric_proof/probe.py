@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from fabric_proof import elf, loading, names  # found only now
 
 LIBRARIES = {"amd": "librccl.so.1", "nvidia": "libnccl.so.2"}
-# What a process must have once: each keeps the state of the GPU or of the adapter.
+# Libraries that a process must have only once: each keeps the state of the GPU or of the adapter.
 SINGLE = ("libamdhip64", "libhsa-runtime64", "libfabric", "libcxi", "libnccl", "librccl")
-# What libfabric opens for GPU memory, by these names (src/hmem_rocr.c, src/hmem_cuda.c).
+# Libraries that libfabric opens for GPU memory, by these names (src/hmem_rocr.c, src/hmem_cuda.c).
 RUNTIMES = {"amd": "libhsa-runtime64.so", "nvidia": "libcudart.so"}
 
 if TYPE_CHECKING:

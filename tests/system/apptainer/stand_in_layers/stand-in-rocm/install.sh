@@ -25,7 +25,7 @@ ln -s "$system"/librocm_smi64.so* "$prefix/lib/"
 mkdir "$prefix/lib/cmake/rocm_smi"
 echo "include($system/cmake/rocm_smi/rocm_smi-config.cmake)" >"$prefix/lib/cmake/rocm_smi/rocm_smi-config.cmake"
 
-# As AMD's image names them; nothing of AMD's archive is in this one.
+# Names of AMD's image; nothing of AMD's archive is in this one.
 echo "$prefix/lib" >/etc/ld.so.conf.d/10-rocm-opencl.conf
 ldconfig
 echo 'deb [arch=amd64] https://repo.radeon.com/rocm/apt/5.7.1 jammy main' >/etc/apt/sources.list.d/rocm.list
