@@ -44,6 +44,12 @@ def as_ordinary_user(home: Path, *command: object) -> subprocess.CompletedProces
     return run([*AS_ORDINARY_USER, *command], env=env, cwd=home, timeout=3600)
 
 
+def good(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the output of a command that has to succeed."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @dataclass(frozen=True, kw_only=True)
 class Project:
     """A project whose image has quick layers; `prefix` is where it is installed."""
