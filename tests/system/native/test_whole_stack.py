@@ -1,6 +1,7 @@
 """Image pytorch-horovod of site local on the host, with all that an ordinary user does with it.
 
 The site's choice of MPI is Open MPI, from its wheel. Horovod is compiled once, which takes minutes.
+Meanwhile everything but the prefix is read-only.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ import pytest
 
 from tests.conftest import ROOT, sifwright
 from tests.system.native.on_top import add_up_on_top
-from tests.system.native.project import NOBODY, as_ordinary_user, good
+from tests.system.native.project import (
+    AS_ORDINARY_USER,
+    NOBODY,
+    as_ordinary_user,
+    good,
+    user_environment,
+)
+from tests.system.native.read_only import NEEDS_STRACE, run_read_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user"),
+    NEEDS_STRACE,
 ]
 PROGRAM = (sys.executable, "-m", "sifwright", "--project", ROOT)
 # Launcher, further words of `jobscript`, and example.
@@ -38,10 +47,13 @@ JOBS = {
 def home() -> Iterator[Path]:
     """Return the home of the user who has installed the image into `prefix` below it."""
     with tempfile.TemporaryDirectory() as folder:  # pytest's own are for root only
-        os.chown(folder, NOBODY, NOBODY)
-        home = Path(folder)
-        words = ("install", "local", "pytorch-horovod", "--prefix", home / "prefix")
-        good(as_ordinary_user(home, *PROGRAM, *words, "--set", "mpi4py.optimize=0"))
+        home, prefix = Path(folder), Path(folder, "prefix")
+        prefix.mkdir()
+        for path in (home, prefix):
+            os.chown(path, NOBODY, NOBODY)
+        words = ("install", "local", "pytorch-horovod", "--prefix", prefix)
+        command = (*AS_ORDINARY_USER, *PROGRAM, *words, "--set", "mpi4py.optimize=0")
+        good(run_read_only(prefix, *command, env=user_environment(home), cwd=home, timeout=3600))
         yield home
 
 
