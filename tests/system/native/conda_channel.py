@@ -1,7 +1,11 @@
-"""A conda channel in a folder: a small python of this machine, and pip."""
+"""A conda channel in a folder: a small python of this machine, pip, and a compiled package.
+
+They have both formats of conda's packages: .tar.bz2, and .conda.
+"""
 
 from __future__ import annotations
 
+import bz2
 import ensurepip
 import hashlib
 import io
@@ -14,10 +18,28 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.conftest import run
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 VERSION = sysconfig.get_python_version()
 PACKAGES = f"lib/python{VERSION}/site-packages"
-# Clients replace it by the environment's own path, in every file of the list.
-PLACEHOLDER = "/placeholder/of/the/prefix"
+# Clients replace it by the path of the environment, in every file of the list. In programs it must
+# be longer than this path: that of conda-build has 255 characters.
+PLACEHOLDER = "/placeholder/of/the/prefix".ljust(255, "_")
+OLD, NEW = ".tar.bz2", ".conda"
+# A module of Python that returns the path for which it was compiled.
+COMPILED = f"""
+#include <Python.h>
+static const char prefix[] = "{PLACEHOLDER}";
+static PyObject *get(PyObject *module, PyObject *none) {{ return PyUnicode_FromString(prefix); }}
+static PyMethodDef methods[] = {{{{"prefix", get, METH_NOARGS, ""}}, {{0}}}};
+static struct PyModuleDef compiled = {{PyModuleDef_HEAD_INIT, "compiled", "", -1, methods}};
+PyMODINIT_FUNC PyInit_compiled(void) {{ return PyModule_Create(&compiled); }}
+"""
 
 
 @dataclass(kw_only=True)
@@ -30,6 +52,7 @@ class Package:
     files: dict[str, bytes] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     executable: set[str] = field(default_factory=set)
+    ending: str = NEW
 
     @property
     def index(self) -> dict[str, object]:
@@ -44,27 +67,48 @@ class Package:
         digest = hashlib.sha256(data).hexdigest()
         entry = {"_path": path, "path_type": "hardlink", "sha256": digest}
         if PLACEHOLDER.encode() in data:
-            entry |= {"prefix_placeholder": PLACEHOLDER, "file_mode": "text"}
+            entry |= {"prefix_placeholder": PLACEHOLDER, "file_mode": _mode(data)}
         return {**entry, "size_in_bytes": len(data)}
 
+    @property
+    def stem(self) -> str:
+        return f"{self.name}-{self.version}-0"
+
     def archive(self) -> bytes:
-        """Return the .tar.bz2 of the package."""
+        """Return the package: one archive by bzip2, or a zip with two by zstd."""
         paths = {"paths": self.paths(), "paths_version": 1}
         names = "\n".join([*self.files, *self.links, ""])
         notes = {"index.json": json.dumps(self.index), "paths.json": json.dumps(paths)}
-        infos = {**notes, "files": names}
-        members = {f"info/{name}": text.encode() for name, text in infos.items()} | self.files
+        infos = {f"info/{name}": text.encode() for name, text in (notes | {"files": names}).items()}
+        if self.ending == OLD:
+            return bz2.compress(self._tar(infos | self.files, self.links), compresslevel=1)
+        members = {
+            "metadata.json": json.dumps({"conda_pkg_format_version": 2}).encode(),
+            f"pkg-{self.stem}.tar.zst": zstd.compress(self._tar(self.files, self.links)),
+            f"info-{self.stem}.tar.zst": zstd.compress(self._tar(infos, {})),
+        }
         buffer = io.BytesIO()
-        with tarfile.open(fileobj=buffer, mode="w:bz2", compresslevel=1) as tar:
+        with zipfile.ZipFile(buffer, "w") as archive:
             for name, data in members.items():
+                archive.writestr(name, data)
+        return buffer.getvalue()
+
+    def _tar(self, files: dict[str, bytes], links: dict[str, str]) -> bytes:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as tar:
+            for name, data in files.items():
                 member = tarfile.TarInfo(name)
                 member.size, member.mode = len(data), 0o755 if name in self.executable else 0o644
                 tar.addfile(member, io.BytesIO(data))
-            for name, target in self.links.items():
+            for name, target in links.items():
                 member = tarfile.TarInfo(name)
                 member.type, member.linkname = tarfile.SYMTYPE, target
                 tar.addfile(member)
         return buffer.getvalue()
+
+
+def _mode(data: bytes) -> str:
+    return "binary" if b"\0" in data else "text"
 
 
 def subdir() -> str:
@@ -82,6 +126,7 @@ def python() -> Package:
         version=f"{VERSION}.{sys.version_info.micro}",
         files={"pyvenv.cfg": text.encode(), "share/prefix": note.encode()},
         links={"bin/python": str(home / f"python{VERSION}"), "bin/python3": "python"},
+        ending=OLD,
     )
 
 
@@ -100,18 +145,29 @@ def pip() -> Package:
     )
 
 
+def compiled(folder: Path) -> Package:
+    """Compile a module for the placeholder."""
+    file = folder / f"compiled{sysconfig.get_config_var('EXT_SUFFIX')}"
+    words = ["-shared", "-fPIC", "-I", sysconfig.get_path("include"), "-o", file]
+    done = run(["cc", *words, "-x", "c", "-"], input=COMPILED)
+    assert done.returncode == 0, done.stderr
+    files = {f"{PACKAGES}/{file.name}": file.read_bytes()}
+    return Package(name="compiled", version="1", depends=["python"], files=files)
+
+
 def make_channel(folder: Path) -> None:
     """Write the packages and the index of the channel."""
-    entries = {}
-    for package in (python(), pip()):
+    (folder / "noarch").mkdir(parents=True)
+    (folder / subdir()).mkdir()
+    entries: dict[str, dict[str, object]] = {OLD: {}, NEW: {}}
+    for package in (python(), pip(), compiled(folder)):
         data = package.archive()
-        file = f"{package.name}-{package.version}-0.tar.bz2"
+        file = f"{package.stem}{package.ending}"
         digests = {"md5": hashlib.md5(data).hexdigest(), "sha256": hashlib.sha256(data).hexdigest()}  # noqa: S324
-        entries[file] = {**package.index, **digests, "size": len(data)}
-        path = folder / subdir() / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    for platform, packages in ((subdir(), entries), ("noarch", {})):
-        index = {"info": {"subdir": platform}, "packages": packages, "packages.conda": {}}
-        (folder / platform).mkdir(parents=True, exist_ok=True)
+        entries[package.ending][file] = {**package.index, **digests, "size": len(data)}
+        (folder / subdir() / file).write_bytes(data)
+    none: dict[str, dict[str, object]] = {OLD: {}, NEW: {}}
+    for platform, packages in ((subdir(), entries), ("noarch", none)):
+        index = {"info": {"subdir": platform}, "packages": packages[OLD]}
+        index["packages.conda"] = packages[NEW]
         (folder / platform / "repodata.json").write_text(json.dumps(index))

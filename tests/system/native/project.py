@@ -40,8 +40,19 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 
 def as_ordinary_user(home: Path, *command: object) -> subprocess.CompletedProcess[str]:
     """Run a program as an ordinary user with this home and a PATH of its own."""
-    env = os.environ | {"HOME": str(home), "PATH": _PATH}
+    env = user_environment(home)
     return run([*AS_ORDINARY_USER, *command], env=env, cwd=home, timeout=3600)
+
+
+def user_environment(home: Path) -> dict[str, str]:
+    """Return the variables of this user."""
+    return os.environ | {"HOME": str(home), "PATH": _PATH}
+
+
+def good(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the output of a command that has to succeed."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @dataclass(frozen=True, kw_only=True)

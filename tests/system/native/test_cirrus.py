@@ -22,33 +22,57 @@ from tests.system.native.conftest import LMOD
 SECONDS = 7200
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 TOOLKIT = os.environ.get("SIFWRIGHT_TEST_CUDA_HOME", "")
+# For which torch 2.3.1 has wheels.
+PYTHONS = ("3.10", "3.11", "3.12")
 OPEN_MPI = "5.0.11"  # of the Python index
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(SECONDS + 60),
-    pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed"),
-    pytest.mark.skipif(not TOOLKIT, reason="SIFWRIGHT_TEST_CUDA_HOME names no toolkit"),
-    pytest.mark.skipif(PYTHON not in {"3.10", "3.11", "3.12"}, reason="torch 2.3.1 has no wheel"),
+    pytest.mark.skipif(
+        not LMOD.exists(), reason=f"there is no {LMOD}: tools/install-test-programs"
+    ),
+    pytest.mark.skipif(
+        not Path(TOOLKIT, "bin/nvcc").is_file(),
+        reason=f"SIFWRIGHT_TEST_CUDA_HOME='{TOOLKIT}' has no bin/nvcc: set it to the folder of a"
+        " toolkit of CUDA 12.4",
+    ),
+    pytest.mark.skipif(
+        PYTHON not in PYTHONS,
+        reason=f"torch 2.3.1 has no wheel for Python {PYTHON}: run the tests by one of {PYTHONS}",
+    ),
 ]
-# Packages of hpc-uk/build-instructions@bc7eb48, pyenvs/pytorch, without tensorboard-pytorch.
+# Packages of hpc-uk/build-instructions@bc7eb48, pyenvs/pytorch.
 PACKAGES = {
     "torch": "2.3.1",
     "torchaudio": "2.3.1",
     "torchvision": "0.18.1",
     "torchtext": "0.18.0",
     "torchmetrics": "1.0.3",
-    "tensorboard-plugin-profile": "2.21.6",
-    "tensorboard-plugin-wit": "1.8.1",
-    "torch-tb-profiler": "0.4.3",
     "horovod": "0.28.1",
 }
+# It names no versions of these. Its fifth, tensorboard-pytorch, overwrites files of the first.
+TENSORBOARD = (
+    "tensorboard",
+    "tensorboard-plugin-profile",
+    "tensorboard-plugin-wit",
+    "torch-tb-profiler",
+)
 SAYS = f"""
 import json, torch, torchaudio, torchtext, torchvision
-from importlib.metadata import version
+import tensorboard.main, tensorboard_plugin_profile, tensorboard_plugin_wit, torch_tb_profiler
+from importlib.metadata import packages_distributions, version
 archs = torch._C._cuda_getArchFlags().split()
-versions = {{name: version(name).partition("+")[0] for name in {list(PACKAGES)}}}
-print(json.dumps([versions, torch.version.cuda, "sm_70" in archs]))
+versions = {{name: version(name).partition("+")[0] for name in {[*PACKAGES, *TENSORBOARD]}}}
+tensorboard = set(packages_distributions()["tensorboard"])
+print(json.dumps([versions, list(tensorboard), torch.version.cuda, "sm_70" in archs]))
 """
+
+
+def planned(prefix: Path) -> dict[str, str]:
+    """Return the plan's versions of tensorboard and of what extends it."""
+    plan = json.loads((prefix / "current/sifwright/plan.json").read_text())
+    (options,) = (step["options"] for step in plan["steps"] if step["layer"] == "torch-extras")
+    return {name: options[name]["value"] for name in TENSORBOARD}
 
 
 def make_modules(folder: Path) -> None:
@@ -93,4 +117,6 @@ def test_all_packages_of_the_site(tmp_path: Path) -> None:
     load = f"source {LMOD}; module load PyTorch; python {tmp_path}/says.py"
     answer = run(["bash", "-c", load], env=env)
     assert answer.returncode == 0, answer.stderr
-    assert json.loads(answer.stdout) == [PACKAGES, "12.1", True]
+    versions, owners, *build = json.loads(answer.stdout.splitlines()[-1])
+    assert versions == PACKAGES | planned(prefix)
+    assert (owners, build) == (["tensorboard"], ["12.1", True])

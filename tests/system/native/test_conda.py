@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -33,7 +34,12 @@ class Conda:
     mirrors: Path
 
     def install(self, prefix: Path, *settings: str) -> subprocess.CompletedProcess[str]:
-        values = (f"conda.channel={CHANNEL}", f"conda.python={conda_channel.VERSION}", *settings)
+        values = (
+            f"conda.channel={CHANNEL}",
+            f"conda.python={conda_channel.VERSION}",
+            "conda.packages=compiled",
+            *settings,
+        )
         words = [word for value in values for word in ("--set", value)]
         words += ["--env-manager", "conda", "--prefix", str(prefix)]
         env = os.environ | {"SIFWRIGHT_MIRRORS": str(self.mirrors)}
@@ -75,6 +81,18 @@ def test_run_scripts_work_unchanged(conda: Conda, environment: Path) -> None:
     assert (environment / "share/prefix").read_text() == f"this environment is {environment}\n"
 
 
+def where_compiled(environment: Path) -> str:
+    """Return the path that a compiled package has in place of the one of its build."""
+    program = "import compiled; print(compiled.prefix())"
+    return run([environment / "bin/python", "-c", program]).stdout.strip()
+
+
+def test_both_formats_of_packages_and_a_compiled_one(environment: Path) -> None:
+    assert where_compiled(environment) == str(environment)
+    files = [json.loads(x.read_text())["fn"] for x in environment.glob("conda-meta/*.json")]
+    assert {Path(file).suffix for file in files} == {".bz2", ".conda"}
+
+
 def test_conda_activate_has_the_variables_and_gives_them_back(environment: Path) -> None:
     """Source these files by `conda activate`, and restore the user's values."""
     script = f"""
@@ -100,7 +118,7 @@ def test_an_explicit_list_makes_the_same_environment(
     again = (tmp_path / "again/current").resolve() / ENVIRONMENT
     places = [(path, path / "conda-meta") for path in (environment, again)]
     first, second = ([name.removeprefix(str(x)) for name in listing(y)] for x, y in places)
-    assert first == second
+    assert (first, where_compiled(again)) == (second, str(again))
     done = conda.install(tmp_path / "changed", f"conda.explicit={lines[1][:-32]}{'0' * 32}")
     assert done.returncode == 6
     assert "layer 'conda'" in done.stderr

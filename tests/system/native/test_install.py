@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from tests.conftest import ROOT, run, sifwright
 from tests.system.easybuild.easybuild import EasyBuild
 from tests.system.native.conftest import LMOD
 from tests.system.native.project import AS_ORDINARY_USER, MODULE, NOBODY, Project
+from tests.system.native.read_only import NEEDS_STRACE, run_read_only
 from tests.unit.wheels import make_wheel
 from tests.waiting import LIMIT_SECONDS, wait_for
 
@@ -92,19 +92,6 @@ def test_easybuild_has_a_module_of_it(installed: Project, tmp_path: Path) -> Non
     assert use(start) == folders(installed)
 
 
-# Everything but the first argument is read-only for the command in the others.
-READ_ONLY = """set -eu
-mount --bind "$1" "$1"
-while read -r _ _ _ _ target _; do
-  [[ $target == "$1" || $target == /proc* ]] || mount -o remount,bind,ro "$target"
-done </proc/self/mountinfo
-"${@:2}"
-"""
-# Calls that fail, of which some do no more than ask.
-FAILED = ("strace", "-f", "-qq", "--seccomp-bpf", "-Z", "-e", "trace=%file")
-ASKS = re.compile(r"^\d+ +(f?access|faccessat2?)\(")
-
-
 @pytest.fixture
 def short_prefix(project: Project) -> Iterator[Project]:
     """Return a project whose prefix is empty, and short enough for the sockets below it."""
@@ -113,7 +100,7 @@ def short_prefix(project: Project) -> Iterator[Project]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a mount namespace")
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace: tools/install-test-programs")
+@NEEDS_STRACE
 def test_nothing_is_written_elsewhere_and_uninstall_removes_all(
     short_prefix: Project, tmp_path: Path
 ) -> None:
@@ -123,13 +110,9 @@ def test_nothing_is_written_elsewhere_and_uninstall_removes_all(
     (home := tmp_path / "home").mkdir()
     caches = {"PIP_CACHE_DIR": str(home / "pip"), "XDG_CACHE_HOME": str(home / "cache")}
     env = os.environ | caches | {"HOME": str(home), "TMPDIR": str(home)}
-    program, log = (sys.executable, "-m", "sifwright"), tmp_path / "log"
-    inside = ("unshare", "--mount", "bash", "-c", READ_ONLY, "bash", prefix, *program)
     for words in (project.words(), ("report", "--prefix", prefix)):
-        done = run([*FAILED, "-o", log, *inside, *words], env=env)
+        done = run_read_only(prefix, sys.executable, "-m", "sifwright", *words, env=env)
         assert done.returncode == 0, done.stderr
-        calls = [line for line in log.read_text().splitlines() if "EROFS" in line]
-        assert [call for call in calls if not ASKS.search(call)] == []
     (prefix / "notes").write_text("of the user")
     done = sifwright("uninstall", prefix)
     assert "still there: notes" in done.stdout

@@ -1,6 +1,7 @@
 """Image pytorch-horovod of site local on the host, with all that an ordinary user does with it.
 
 The site's choice of MPI is Open MPI, from its wheel. Horovod is compiled once, which takes minutes.
+Meanwhile everything but the prefix is read-only.
 """
 
 from __future__ import annotations
@@ -15,20 +16,25 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import ROOT, sifwright
-from tests.stacks import ADD_UP
-from tests.system.native.project import NOBODY, as_ordinary_user
-from tests.unit.wheels import make_wheel
+from tests.system.native.on_top import add_up_on_top
+from tests.system.native.project import (
+    AS_ORDINARY_USER,
+    NOBODY,
+    as_ordinary_user,
+    good,
+    user_environment,
+)
+from tests.system.native.read_only import NEEDS_STRACE, run_read_only
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user"),
+    NEEDS_STRACE,
 ]
 PROGRAM = (sys.executable, "-m", "sifwright", "--project", ROOT)
-OWN = "import torch\nplace = torch.__file__\n"
 # Launcher, further words of `jobscript`, and example.
 JOBS = {
     "mpirun": ("mpirun", (), "train_digits.py"),
@@ -41,17 +47,14 @@ JOBS = {
 def home() -> Iterator[Path]:
     """Return the home of the user who has installed the image into `prefix` below it."""
     with tempfile.TemporaryDirectory() as folder:  # pytest's own are for root only
-        os.chown(folder, NOBODY, NOBODY)
-        home = Path(folder)
-        words = ("install", "local", "pytorch-horovod", "--prefix", home / "prefix")
-        good(as_ordinary_user(home, *PROGRAM, *words, "--set", "mpi4py.optimize=0"))
+        home, prefix = Path(folder), Path(folder, "prefix")
+        prefix.mkdir()
+        for path in (home, prefix):
+            os.chown(path, NOBODY, NOBODY)
+        words = ("install", "local", "pytorch-horovod", "--prefix", prefix)
+        command = (*AS_ORDINARY_USER, *PROGRAM, *words, "--set", "mpi4py.optimize=0")
+        good(run_read_only(prefix, *command, env=user_environment(home), cwd=home, timeout=3600))
         yield home
-
-
-def good(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the output of a command that has to succeed."""
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_the_tests_of_its_layers_again(home: Path) -> None:
@@ -82,25 +85,5 @@ def test_collectives(home: Path, backend: str) -> None:
     assert (measured["backend"], len(measured["ranks"])) == (backend, 2)
 
 
-def test_loaded_with_an_environment_on_top(home: Path, tool: str, tmp_path: Path) -> None:
-    """Find the installation's torch by an own package; ranks of mpirun in it add up."""
-    wheel = home / "own-1.0-py3-none-any.whl"
-    wheel.write_bytes(make_wheel("own", code=OWN))
-    (tmp_path / "add_up.py").write_text(ADD_UP)
-    venv = home / tmp_path.name
-    script = f"""set -eu
-        {tool.partition(";")[0]}
-        module use {home}/prefix/modulefiles
-        module load PyTorch
-        python -m venv --system-site-packages {venv}
-        extend-venv-activate {venv}
-        module unload PyTorch
-        source {venv}/bin/activate
-        python -m pip install --quiet --no-index {wheel}
-        python -c 'import own; print(own.__file__, own.place)'
-        mpirun -np 2 --oversubscribe python {tmp_path}/add_up.py"""
-    lines = good(as_ordinary_user(home, "bash", "-c", script)).splitlines()
-    own, torch = lines[-2].split()
-    assert own.startswith(f"{venv}/lib/")
-    assert torch.startswith(f"{(home / 'prefix/current').resolve()}/venv/lib/")
-    assert lines[-1] == "Open MPI [3.0] of 2"
+def test_loaded_with_an_environment_on_top(home: Path, tool: str) -> None:
+    assert add_up_on_top(home, tool, "mpirun -np 2 --oversubscribe") == "Open MPI [3.0] of 2"

@@ -13,12 +13,15 @@ import yaml
 
 from tests.conftest import ROOT, run
 from tests.stacks import QUICK
+from tests.system.native.conftest import tool
 from tests.system.slurm.slurm import SEPARATE, Cluster, absent
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+__all__ = ["tool"]
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "ip", "nsenter", "unshare")
 MPI = ("mpiexec.hydra", "mpirun.openmpi")

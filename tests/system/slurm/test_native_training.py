@@ -16,7 +16,8 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT, sifwright
-from tests.system.native.project import NOBODY, as_ordinary_user
+from tests.system.native.on_top import add_up_on_top
+from tests.system.native.project import NOBODY, as_ordinary_user, good
 
 if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster, Job
@@ -82,8 +83,7 @@ def install(project: Path, image: str) -> Path:
     os.chown(home, NOBODY, NOBODY)
     words = ["install", "nodes", image, "--prefix", home / "prefix", "--module", "PyTorch/1"]
     words = ["--project", project, *words, "--set", "mpi4py.optimize=0"]
-    done = as_ordinary_user(home, sys.executable, "-m", "sifwright", *words)
-    assert done.returncode == 0, done.stdout + done.stderr
+    good(as_ordinary_user(home, sys.executable, "-m", "sifwright", *words))
     return home / "prefix"
 
 
@@ -142,6 +142,11 @@ def test_digits_with_horovod(native: Native) -> None:
 def test_the_ranks_of_mpi_add_up(native: Native, launcher: str) -> None:
     """Start by either, without an option that names the MPI."""
     add_up(native, launcher)
+
+
+def test_loaded_with_an_environment_on_top(prefix: Path, tool: str) -> None:
+    ranks = "mpiexec -host 127.0.0.1 -n 2"
+    assert add_up_on_top(prefix.parent, tool, ranks) == "MPICH [3.0] of 2"
 
 
 def test_the_ranks_of_open_mpi_add_up(slurm: Cluster, project: Path) -> None:

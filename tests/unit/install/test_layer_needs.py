@@ -106,13 +106,26 @@ def test_a_compiler_of_other_words(project: Project, run_cli: Cli) -> None:
     assert run_cli(*project.words()).code == 0
 
 
-def test_conda_may_have_it(real: Catalog) -> None:
+@pytest.mark.parametrize(
+    "setting", ["packages=numactl", f"explicit=https://x.example/a#{'0' * 32}"]
+)
+def test_conda_may_have_it(real: Catalog, setting: str) -> None:
     """Refuse nothing that the environment may have; its Python has its own header."""
-    plan = resolve(real, "derecho", "pytorch-source", (), prefix="/sw/app")
+    plan = resolve(real, "derecho", "pytorch-source", [f"conda.{setting}"], prefix="/sw/app")
     needs = {item.need.name: item.without for item in layer_needs.layer_needs(plan)}
     assert {"openblas", "numa.h", "png.h"} < needs.keys()
     assert all("conda.packages" in without for without in needs.values())
     assert "Python.h" not in needs
+    assert layer_needs.problem(plan, "header", "numa.h").severity == "note"
+
+
+def test_conda_without_packages(real: Catalog) -> None:
+    """Refuse before PyTorch is compiled: the environment has Python and pip only."""
+    plan = resolve(real, "derecho", "pytorch-source", (), prefix="/sw/app")
+    problem = layer_needs.problem(plan, "header", "numa.h")
+    assert problem.severity == "error"
+    assert "or --set pytorch-source.numa=false" in problem.fix
+    assert "by --set conda.packages=NAME." in problem.fix
 
 
 def test_no_package_is_left_out_unchecked(real: Catalog) -> None:

@@ -93,7 +93,7 @@ REFUSED = {
     ),
     "transformers of later": (
         ("cirrus-epcc", "pytorch-full"),
-        ("does not go with torch 2.3.1; it goes with >=2.6", "older torch"),
+        ("torch 2.3.1; it goes with >=2.6", "Nearest version that does: >=4.56,<5"),
     ),
 }
 

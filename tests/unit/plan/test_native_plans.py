@@ -31,6 +31,13 @@ def test_layers(real: Catalog, site: str, image: str) -> None:
     assert "PYTHONNOUSERSITE" not in rules  # image-env of layer conda
 
 
+def test_the_torch_of_frontiers_document(real: Catalog) -> None:
+    torch = ["pytorch-wheel.version=2.2.2", "pytorch-wheel.variant=rocm5.7"]
+    settings = [*torch, "conda.python=3.10", "transformers.version=4.57.6"]
+    plan = resolve(real, "frontier", "pytorch-full", settings, prefix="/sw/app")
+    assert "transformers" in {step.layer.name for step in plan.steps}
+
+
 def test_derecho_compiles_with_the_modules_of_its_document(real: Catalog) -> None:
     """Load them after the jobs' modules, and set variables after the modules that set others."""
     plan = resolve(real, "derecho", "pytorch-source", (), prefix="/sw/app")

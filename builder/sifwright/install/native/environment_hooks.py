@@ -1,5 +1,6 @@
 """Scripts that give an environment's activation the installation's variables, and their undo."""
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +13,18 @@ _KINDS = ("activate", "deactivate")
 _TEMPLATES = "install/native/templates"
 # Function of Python's bin/activate that leaves the environment; activation calls it first.
 _FUNCTION = "deactivate () {\n"
+_BEFORE = """\
+# sifwright: in a shell that has it active, values stay; another environment is left by its function
+if [ "$(command -v deactivate)" = deactivate ]; then
+    if [ "${{VIRTUAL_ENV:-}}" = {environment} ]; then
+        export PATH="$VIRTUAL_ENV/bin:$PATH"
+        hash -r
+        return 0
+    fi
+    deactivate nondestructive
+fi
+
+"""
 _LEAVE = """\
     # sifwright: what the installation has set is given back
     if [ -r "${SIFWRIGHT_DEACTIVATE:-}" ]; then . "$SIFWRIGHT_DEACTIVATE"; fi
@@ -32,7 +45,8 @@ def call_hooks(plan: Plan) -> None:
         return
     text = file.read_text(encoding="utf-8")
     if _LEAVE not in text and _FUNCTION in text:
-        text = text.replace(_FUNCTION, f"{_FUNCTION}{_LEAVE}", 1) + _ENTER
+        before = _BEFORE.format(environment=shlex.quote(str(environment)))
+        text = text.replace(_FUNCTION, f"{before}{_FUNCTION}{_LEAVE}", 1) + _ENTER
         file.write_text(text, encoding="utf-8")
 
 
@@ -42,20 +56,28 @@ def write_hooks(plan: Plan, folder: Path) -> None:
     if environment is None or not environment.is_dir():
         return
     rules = [*host_script.rules(plan, folder), *host_script.site_rules(plan.site)]
-    pattern = "etc/conda/{}.d/sifwright.sh" if _is_conda(environment) else "etc/sifwright/{}.sh"
+    is_conda = _is_conda(environment)
+    pattern = "etc/conda/{}.d/sifwright.sh" if is_conda else "etc/sifwright/{}.sh"
     places = {kind: environment / pattern.format(kind) for kind in _KINDS}
     own = EnvRule(name="PATH", action="prepend", value=str(environment / "bin"))
     rules = [rule for rule in rules if rule != own]
-    for kind, text in hooks(rules, folder, places["deactivate"]).items():
+    # conda also leaves an environment in another shell, to which a virtual environment's function
+    # does not come.
+    word = "export " if is_conda else ""
+    for kind, text in hooks(rules, folder, places["deactivate"], word).items():
         places[kind].parent.mkdir(parents=True, exist_ok=True)
         places[kind].write_text(text, encoding="utf-8")
 
 
-def hooks(rules: Iterable[EnvRule], folder: Path, undo: Path) -> dict[str, str]:
-    """Return the scripts that set the variables and, at `undo`, give them back: in POSIX shell."""
+def hooks(rules: Iterable[EnvRule], folder: Path, undo: Path, word: str) -> dict[str, str]:
+    """Return the scripts that set the variables and, at `undo`, give them back: in POSIX shell.
+
+    `word` is put before the assignments of saved values.
+    """
     rules = [rule for rule in rules if rule.name not in host_script.ENVIRONMENT_NAMES]
     values = {**host_script.saved_rules(rules), "folder": str(folder), "undo": str(undo)}
-    return {kind: template(f"{_TEMPLATES}/{kind}.sh.j2").render(values) for kind in _KINDS}
+    texts = {kind: template(f"{_TEMPLATES}/{kind}.sh.j2") for kind in _KINDS}
+    return {kind: text.render(values, word=word) for kind, text in texts.items()}
 
 
 def _is_conda(environment: Path) -> bool:

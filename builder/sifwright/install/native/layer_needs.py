@@ -19,7 +19,9 @@ _LACKS = {
     "program": "there is no program '{}'",
 }
 _PYTHON_HEADER = "Python.h"
-_CONDA = "the conda environment must have it: conda.packages"
+_CONDA = ENV_MANAGERS["conda"]
+_BY_CONDA = "the conda environment must have it: conda.packages"
+_CONDA_FIX = ", or add its package of conda-forge by --set conda.packages=NAME"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,17 +36,21 @@ class LayerNeed:
 def layer_needs(plan: Plan) -> Iterator[LayerNeed]:
     """Yield what the layers need at this site with these options.
 
-    An environment of conda has a Python with headers, and may have packages with the others.
+    An environment of conda has a Python with headers, and may have the others if packages are
+    named.
     """
-    is_conda = any(step.layer.name == ENV_MANAGERS["conda"] for step in plan.steps)
+    conda = _conda(plan)
+    has_packages = conda is not None and any(
+        conda.options[x].text for x in ("packages", "explicit")
+    )
     for step in plan.steps:
         for need in step.layer.host_needs:
             is_off = need.when and step.options[need.when].text in OFF
             if is_off or why_not_suitable(need.suits, plan.site):
                 continue
-            if is_conda and need.name == _PYTHON_HEADER:
+            if conda and need.name == _PYTHON_HEADER:
                 continue
-            without = need.without or (_CONDA if is_conda else "")
+            without = need.without or (_BY_CONDA if has_packages else "")
             yield LayerNeed(step=step, need=need, without=without)
 
 
@@ -58,12 +64,17 @@ def problem(plan: Plan, kind: str, name: str) -> Problem:
     # Users of an installation have the modules of jobs.
     key = "modules.host" if first.need.without and not strict else "native.modules"
     fix = f"Name the module that has it in {key} of defs/sites/{plan.site.name}.yaml, or install it"
+    switches = "".join(map(_switch, strict)) + (_CONDA_FIX if strict and _conda(plan) else "")
     return Problem(
         where=f"site '{plan.site.name}'",
         what=f"{_LACKS[kind].format(name)}{reason}",
-        fix=f"{fix} (Debian's package: {first.need.package}){''.join(map(_switch, strict))}.",
+        fix=f"{fix} (Debian's package: {first.need.package}){switches}.",
         severity="error" if strict else "note",
     )
+
+
+def _conda(plan: Plan) -> Step | None:
+    return next((step for step in plan.steps if step.layer.name == _CONDA), None)
 
 
 def _switch(item: LayerNeed) -> str:
