@@ -139,28 +139,40 @@ def remove_tree(path: Path) -> None:
 def test_a_damaged_version_is_installed_again(
     project: Project, run_cli: Cli, name: str, damage: Callable[[Path], None]
 ) -> None:
+    """Install into a new folder; the damaged one stays for whoever uses it."""
     version = (project.prefix / "current").resolve()
     assert "up to date" in run_cli(*project.words()).out
     damage(version / name)
+    before = sorted(version.rglob("*"))
     done = run_cli(*project.words())
     assert "files that are gone or have changed: " in done.out + done.err
-    assert (version / "last/second").read_text() == "second\n"
-    assert (version / "first/first").read_text() == "first\n"
+    current = (project.prefix / "current").resolve()
+    assert current == version.with_name(f"{version.name}-2")
+    assert (current / "last/second").read_text() == "second\n"
+    assert (current / "first/first").read_text() == "first\n"
+    assert sorted(version.rglob("*")) == before
     assert "up to date" in run_cli(*project.words()).out
+    (current / "last/second").unlink()
+    assert run_cli(*project.words()).code == 0
+    assert (project.prefix / "current").resolve().name == f"{version.name}-3"
+    assert run_cli("uninstall", project.prefix).code == 0
+    assert not project.prefix.exists()
 
 
 def test_a_damaged_version_whose_installation_fails(project: Project, run_cli: Cli) -> None:
-    """Go on with the damaged version after a failure."""
+    """Keep the damaged version in use, and go on with the new one."""
     fail = project.folder / "fail"
     project.add("last", last=f"[[ ! -e {fail} ]]")
     assert run_cli(*project.words()).code == 0
-    (project.prefix / "current/last/second").unlink()
+    before = project.current
+    (project.prefix / "current/first/first").write_text("changed")
     fail.touch()
     assert run_cli(*project.words()).code == 6
+    assert project.current == before
     fail.unlink()
     done = run_cli(*project.words())
     assert (done.code, "first: installed before" in done.out + done.err) == (0, True)
-    assert (project.prefix / "current/last/second").exists()
+    assert (project.prefix / "current/first/first").read_text() == "first\n"
 
 
 def test_a_file_that_no_step_has_made(project: Project, run_cli: Cli) -> None:

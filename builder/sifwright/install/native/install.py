@@ -14,7 +14,7 @@ from pathlib import Path
 from sifwright.errors import MachineError, TestError
 from sifwright.install.native import host_needs, install_steps, tree_snapshot
 from sifwright.install.native.install_steps import HostSteps
-from sifwright.install.native.native_folder import NativeFolder
+from sifwright.install.native.native_folder import InstalledVersion, NativeFolder
 from sifwright.make_image.cache import claims
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps.step_engine import run_steps
@@ -44,20 +44,20 @@ class NativeRequest:
     @property
     def is_current(self) -> bool:
         """Return whether the plan is completely installed, undamaged, and current."""
-        folder, link = self.folder, self.folder.current
+        folder, link, complete = self.folder, self.folder.current, self.complete
         return (
-            folder.installed(self.plan.id)
-            and not self.changed_files(folder.names(self.plan.id))
+            complete is not None
+            and not tree_snapshot.gone(self.version, complete.snapshot, complete.names)
             and link.is_symlink()
             and link.resolve() == self.version.resolve()
             and all(self._is_written(*item) for item in self.modulefiles.items())
             and (folder.easyconfigs / self.easyconfig[0]).exists()
         )
 
-    def changed_files(self, names: Path | None = None) -> list[str]:
-        """Return the files of steps that are damaged, and of `names` those that are gone."""
-        snapshot = self.folder.snapshot(self.plan.id)
-        return tree_snapshot.changed(self.version, snapshot, names)
+    @property
+    def complete(self) -> InstalledVersion | None:
+        """Return what the record has of the version; None if it is not complete."""
+        return self.folder.complete(self.version)
 
     def _is_written(self, path: str, text: str) -> bool:
         """Return whether the modulefile is there, with the site's facts as they are now."""
@@ -72,39 +72,26 @@ def install(request: NativeRequest, progress: Progress) -> None:
     a file, if the host lacks something or another process installs there. Raises `BuildError` or
     `TestError` if a step or a test fails.
     """
-    folder, plan = request.folder, request.plan
+    folder = request.folder
     _check_host(request, progress)
     missing = [str(path) for path in (folder.root, *folder.root.parents) if not path.exists()]
     with _umask(0o022), claimed(folder), Timer(progress) as timer:
         if not folder.record.exists():
             start = {"versions": {}, "files": [], "folders": missing, "unfinished": []}
             write_record(folder, {"prefix": str(folder.root), **start})
-        _forget_damaged(request, progress)
         steps = _steps(request, timer)
-        if folder.installed(plan.id):
+        if request.complete:
             _complete(request, steps)  # the site's modules and variables may be others now
         else:
             _install_version(request, steps)
         _publish(request)
 
 
-def _forget_damaged(request: NativeRequest, progress: Progress) -> None:
-    """Take a damaged version out of the record, so that it is installed again."""
-    folder, plan = request.folder, request.plan
-    if folder.installed(plan.id) and (damaged := request.changed_files()):
-        record = folder.read()
-        del record["versions"][plan.id]
-        unfinished = {*record.get("unfinished", ()), request.version.name}
-        write_record(folder, {**record, "unfinished": sorted(unfinished)})
-        more = f"files that are gone or have changed: {len(damaged)}, as {damaged[0]}"
-        progress.note(f"{request.version}: {more}: it is installed again")
-
-
 def _check_host(request: NativeRequest, progress: Progress) -> None:
     folder, plan = request.folder, request.plan
     for note in host_needs.require(plan, install_steps.environment()):
         progress.note(str(note))
-    if not folder.installed(plan.id):
+    if not request.complete:
         there = tree_snapshot.recorded_bytes(folder.snapshot(plan.id))
         host_needs.require_space(plan, folder.root, folder.scratch, there)
 

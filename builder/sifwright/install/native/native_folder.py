@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,9 +86,9 @@ class NativeFolder:
             return Path(wanted).absolute() / f"sifwright-{name}"
         return self.private / "tmp"
 
-    def version(self, plan_id: str) -> Path:
-        """Return the folder of a plan."""
-        return self.versions / plan_id[:12]
+    def version(self, plan_id: str, number: int = 1) -> Path:
+        """Return a folder of a plan; from the second on, its name has the number."""
+        return self.versions / f"{plan_id[:12]}{f'-{number}' if number > 1 else ''}"
 
     def snapshot(self, plan_id: str) -> Path:
         """Return the file with the state of the plan's files."""
@@ -98,15 +98,25 @@ class NativeFolder:
         """Return the file with the names of all files that were installed for the plan."""
         return self.private / f"{plan_id[:12]}.names"
 
+    def complete(self, version: Path) -> InstalledVersion | None:
+        """Return what the record has of a folder; None if no version was completed there."""
+        recorded = self._recorded() if self.record.exists() else ()
+        return next((entry for entry in recorded if entry.folder == version), None)
+
     def published(self) -> InstalledVersion | None:
         """Return the version that `current` leads to, or None if it leads to no complete one."""
+        there = (entry for entry in self._recorded() if entry.folder.is_dir())
         target = self.current.resolve()
+        return next((entry for entry in there if entry.folder.resolve() == target), None)
+
+    def _recorded(self) -> Iterator[InstalledVersion]:
         for plan_id, entry in self.read()["versions"].items():
-            folder = self.versions / str(entry["folder"])
-            if folder.is_dir() and folder.resolve() == target:
-                snapshot, names = self.snapshot(plan_id), self.names(plan_id)
-                return InstalledVersion(folder=folder, snapshot=snapshot, names=names, entry=entry)
-        return None
+            yield InstalledVersion(
+                folder=self.versions / str(entry["folder"]),
+                snapshot=self.snapshot(plan_id),
+                names=self.names(plan_id),
+                entry=entry,
+            )
 
     def in_use(self) -> InstalledVersion:
         """Return the version that `current` leads to; raises `UsageError` if there is none."""
@@ -130,10 +140,6 @@ class NativeFolder:
             message = f"is damaged: '{part}' has a value that 'sifwright install' does not write"
             raise UsageError.of(message, where=str(self.record), fix=fix)
         return record
-
-    def installed(self, plan_id: str) -> bool:
-        """Return whether a plan is completely installed."""
-        return plan_id in self.read()["versions"] if self.record.exists() else False
 
 
 def native_folder(prefix: str) -> NativeFolder:
