@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan
 from sifwright.system import cache_folder, files
 from sifwright.system.progress import Progress, Timer
+from sifwright.system.tempdirs import name_folder_in_errors
 
 _CLAIM = "install"
 
@@ -75,7 +76,13 @@ def install(request: NativeRequest, progress: Progress) -> None:
     folder = request.folder
     _check_host(request, progress)
     missing = [str(path) for path in (folder.root, *folder.root.parents) if not path.exists()]
-    with _umask(0o022), claimed(folder), Timer(progress) as timer:
+    with (
+        name_folder_in_errors(folder.root, "Free some, or name another --prefix."),
+        _umask(0o022),
+        _nothing_without_record(folder, missing),
+        claimed(folder),
+        Timer(progress) as timer,
+    ):
         if not folder.record.exists():
             start = {"versions": {}, "files": [], "folders": missing, "unfinished": []}
             write_record(folder, {"prefix": str(folder.root), **start})
@@ -178,6 +185,18 @@ def _remove_unfinished(folder: NativeFolder) -> None:
 def write_record(folder: NativeFolder, record: dict[str, object]) -> None:
     """Put the record in place of the one before."""
     files.write(folder.record, json.dumps(record, indent=2).encode() + b"\n", mode=0o644)
+
+
+@contextmanager
+def _nothing_without_record(folder: NativeFolder, new: Iterable[str]) -> Iterator[None]:
+    """Remove empty folders of ours if there is no record: a full disk has no room for one."""
+    try:
+        yield
+    finally:
+        if not folder.record.exists():
+            for path in (folder.private / cache_folder.CLAIMS, folder.private, *map(Path, new)):
+                with suppress(OSError):
+                    path.rmdir()
 
 
 @contextmanager

@@ -1,0 +1,79 @@
+"""Installations on small file systems that have no bytes, or no inodes, left."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import run
+from tests.system.native.project import Project, make_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.unit.conftest import Cli
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+_INODES = 300
+
+
+@pytest.fixture
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """Return a project whose prefix is below a small file system."""
+    folder = tmp_path_factory.mktemp("f")
+    project = make_project(folder)
+    (disk := folder / "disk").mkdir()
+    run(["mount", "-t", "tmpfs", "-o", f"size=3m,nr_inodes={_INODES}", "tmpfs", disk])
+    yield replace(project, prefix=disk / "made/prefix")
+    done = run(["umount", disk])
+    assert done.returncode == 0, done.stderr
+
+
+def use_all_bytes(disk: Path) -> None:
+    with (disk / "filler").open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+
+
+def use_all_inodes(disk: Path, left: int = 0) -> None:
+    for number in range(os.statvfs(disk).f_ffree - left):
+        (disk / f"filler-{number}").touch()
+
+
+def is_removed(project: Project, run_cli: Cli) -> bool:
+    """Return whether uninstall removes all but the fillers."""
+    disk = project.prefix.parents[1]
+    done = run_cli("uninstall", project.prefix)
+    left = [path for path in disk.iterdir() if not path.name.startswith("filler")]
+    return (done.code, left) == (0, [])
+
+
+@pytest.mark.parametrize("fill", [use_all_bytes, use_all_inodes])
+def test_uninstall(project: Project, run_cli: Cli, fill: Callable[[Path], None]) -> None:
+    assert run_cli(*project.words()).code == 0
+    fill(project.prefix.parents[1])
+    assert is_removed(project, run_cli)
+
+
+def test_a_step_that_fills_the_disk(project: Project, run_cli: Cli) -> None:
+    project.add("last", last='cp /dev/zero "$INSTALL_PREFIX/big"')
+    assert run_cli(*project.words()).code == 6
+    use_all_bytes(project.prefix.parents[1])
+    assert is_removed(project, run_cli)
+
+
+@pytest.mark.parametrize("left", [0, 2, 6, 9])
+def test_too_few_inodes(project: Project, run_cli: Cli, left: int) -> None:
+    """Leave nothing, or something that uninstall removes, wherever they run out."""
+    disk = project.prefix.parents[1]
+    use_all_inodes(disk, left)
+    done = run_cli(*project.words())
+    message = f"{project.prefix}: cannot be written: No space left on device ("
+    assert (done.code, message in done.err) == (5, True), done.err
+    assert done.err.endswith(": too many files)\n    Free some, or name another --prefix.\n")
+    assert not (disk / "made").exists() or is_removed(project, run_cli)
