@@ -63,10 +63,18 @@ def name_folder_in_errors(folder: Path, fix: str) -> Iterator[None]:
         is_copy = isinstance(error, shutil.Error)
         if not is_copy and error.errno not in NO_ROOM:
             raise
-        # What copytree raises has a list: (source, target, why) of each file.
-        why = error.args[0][0][2] if is_copy else os_errors.cause(error, folder)
-        message = f"cannot be written: {why}"
+        message = f"cannot be written: {os_errors.cause(_first(error), folder)}"
         raise MachineError.of(message, where=str(folder), fix=fix) from error
+
+
+def _first(error: OSError) -> OSError:
+    """Return the first error of a copy: copytree raises a list of (source, target, text)."""
+    if not isinstance(error, shutil.Error):
+        return error
+    text = str(error.args[0][0][2])
+    match = re.match(r"\[Errno ([0-9]+)\] ", text)
+    number = int(match[1]) if match else 0
+    return OSError(number, os.strerror(number) if number in NO_ROOM else text)
 
 
 def remove_stale(*roots: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.system.tempdirs import TEMPORARY_FIX
 from tests.conftest import run
 from tests.system.native.project import Project, make_project
 
@@ -67,13 +68,22 @@ def test_a_step_that_fills_the_disk(project: Project, run_cli: Cli) -> None:
     assert is_removed(project, run_cli)
 
 
-@pytest.mark.parametrize("left", [0, 2, 6, 9])
-def test_too_few_inodes(project: Project, run_cli: Cli, left: int) -> None:
+@pytest.mark.parametrize(
+    ("left", "where", "fix"),
+    [
+        (0, "", "Free some, or name another --prefix."),
+        (2, "", "Free some, or name another --prefix."),
+        (6, "", "Free some, or name another --prefix."),
+        (9, "/.sifwright/tmp", TEMPORARY_FIX),
+        (20, "/.sifwright/tmp", TEMPORARY_FIX),
+    ],
+)
+def test_too_few_inodes(project: Project, run_cli: Cli, left: int, where: str, fix: str) -> None:
     """Leave nothing, or something that uninstall removes, wherever they run out."""
     disk = project.prefix.parents[1]
     use_all_inodes(disk, left)
     done = run_cli(*project.words())
-    message = f"{project.prefix}: cannot be written: No space left on device ("
-    assert (done.code, message in done.err) == (5, True), done.err
-    assert done.err.endswith(": too many files)\n    Free some, or name another --prefix.\n")
+    start = f"sifwright: {project.prefix}{where}: cannot be written: No space left on device ("
+    end = f"too many files)\n    {fix}\n"
+    assert (done.code, done.err.startswith(start), done.err.endswith(end)) == (5, True, True)
     assert not (disk / "made").exists() or is_removed(project, run_cli)

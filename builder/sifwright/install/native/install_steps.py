@@ -18,7 +18,7 @@ from sifwright.make_image.run_steps import build_folder
 from sifwright.plan.model import Plan
 from sifwright.render import build_files
 from sifwright.system import processes
-from sifwright.system.tempdirs import remove
+from sifwright.system.tempdirs import TEMPORARY_FIX, name_folder_in_errors, remove
 
 # Variables of the user that would lead Python, pip, conda, git or caches elsewhere, or change what
 # is compiled. Modules of the user's shell set others, such as CPATH: these stay.
@@ -86,14 +86,18 @@ class HostSteps:
     def _run(self, number: int) -> None:
         with _made(self.scratch):
             build = self.scratch / "build"
-            build_folder.copy_settings(build, host_settings.prepare_native(self.scratch))
-            write_files(build, self._files(number), build_files.BUILD)
-            (build / "prefix").write_text(f"{self.folder}\n", encoding="utf-8")
-            refusal = host_script.no_packages(self.plan.site)
-            (build / "bin/apt-install").write_text(refusal, encoding="utf-8")
+            with name_folder_in_errors(self.scratch, TEMPORARY_FIX):
+                self._write_build(build, number)
             script = host_script.step_script(self.plan, number, build)
             if self._bash(script, {"TMPDIR": str(build / "tmp")}) != 0:
                 raise BuildError(self.watcher.problem("the step failed"))
+
+    def _write_build(self, build: Path, number: int) -> None:
+        build_folder.copy_settings(build, host_settings.prepare_native(self.scratch))
+        write_files(build, self._files(number), build_files.BUILD)
+        (build / "prefix").write_text(f"{self.folder}\n", encoding="utf-8")
+        refusal = host_script.no_packages(self.plan.site)
+        (build / "bin/apt-install").write_text(refusal, encoding="utf-8")
 
     def _files(self, number: int) -> list[LayerFile]:
         step = self.plan.steps[number]
@@ -119,7 +123,8 @@ def run_tests(
 def _made(folder: Path) -> Iterator[None]:
     """Make an empty folder that is gone afterwards. A run that was killed may have left one."""
     remove(folder)
-    folder.mkdir(mode=0o700, parents=True)
+    with name_folder_in_errors(folder, TEMPORARY_FIX):
+        folder.mkdir(mode=0o700, parents=True)
     try:
         yield
     finally:
