@@ -49,7 +49,7 @@ def change_record(project: Project, **values: object) -> None:
 
 
 def entry(**values: object) -> dict[str, Any]:
-    return {"versions": {"0": {"folder": "0", "modulefiles": []} | values}}
+    return {"versions": {"0": {"folder": "0" * 12, "modulefiles": []} | values}}
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,7 @@ def entry(**values: object) -> dict[str, Any]:
         entry(folder="../../mine"),
         entry(folder=".."),
         entry(folder="."),
+        entry(folder="current"),
         entry(modulefiles=["../../mine"]),
     ],
 )
@@ -107,6 +108,21 @@ def test_a_record_that_was_edited(recorded: Project, run_cli: Cli, text: str) ->
         message, fix = done.err.splitlines()
         assert (done.code, f"{recorded.prefix}/sifwright.json: " in message) == (2, True)
         assert fix.startswith("    Restore this file, or install into a new folder")
+
+
+def test_a_record_with_another_folder(project: Project, run_cli: Cli) -> None:
+    """Say that no complete version is in use, and install it again."""
+    record = project.prefix / "sifwright.json"
+    version = (project.prefix / "current").resolve().name
+    record.write_text(
+        record.read_text().replace(f'"folder": "{version}"', f'"folder": "{"0" * 12}"')
+    )
+    done = run_cli("test", "--prefix", project.prefix)
+    assert (done.code, "no complete version is in use" in done.err) == (2, True)
+    done = run_cli(*project.words())
+    assert (done.code, "installed: " in done.out) == (0, True), done.err
+    assert run_cli("test", "--prefix", project.prefix).code == 0
+    assert "up to date" in run_cli(*project.words()).out
 
 
 def test_others_can_use_it_whatever_the_umask(

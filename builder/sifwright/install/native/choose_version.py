@@ -12,16 +12,16 @@ from sifwright.install.native.native_folder import NativeFolder
 
 def choose_version(folder: NativeFolder, plan_id: str, note: Callable[[str], None]) -> Path:
     """Return the last folder of the plan, or a new one if the files of the last are damaged."""
-    last, new = None, folder.version(plan_id)
-    numbers = count(2)
-    while folder.complete(new) or new.resolve() == folder.current.resolve():
-        last, new = new, folder.version(plan_id, next(numbers))
+    last = None
+    for number in count(1):
+        new = folder.version(plan_id, number)
+        if not (complete := folder.complete(new)):
+            break
+        last = complete
     if last is None:
         return new
-    complete = folder.complete(last)
-    damaged = tree_snapshot.changed(last, complete.snapshot) if complete else [str(folder.record)]
-    if not damaged:
-        return last
+    if not (damaged := tree_snapshot.changed(last.folder, last.snapshot)):
+        return last.folder
     more = f"files that are gone or have changed: {len(damaged)}, as {damaged[0]}"
-    note(f"{last}: {more}: it is installed again, as {new}")
+    note(f"{last.folder}: {more}: it is installed again, as {new}")
     return new

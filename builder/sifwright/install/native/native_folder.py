@@ -86,8 +86,8 @@ class NativeFolder:
             return Path(wanted).absolute() / f"sifwright-{name}"
         return self.private / "tmp"
 
-    def version(self, plan_id: str, number: int = 1) -> Path:
-        """Return a folder of a plan; from the second on, its name has the number."""
+    def version(self, plan_id: str, number: int) -> Path:
+        """Return a folder of a plan; from the second on, its name ends with the number."""
         return self.versions / f"{plan_id[:12]}{f'-{number}' if number > 1 else ''}"
 
     def snapshot(self, plan_id: str) -> Path:
@@ -99,7 +99,7 @@ class NativeFolder:
         return self.private / f"{plan_id[:12]}.names"
 
     def complete(self, version: Path) -> InstalledVersion | None:
-        """Return what the record has of a folder; None if no version was completed there."""
+        """Return the complete version in a folder; None if the record has none there."""
         recorded = self._recorded() if self.record.exists() else ()
         return next((entry for entry in recorded if entry.folder == version), None)
 
