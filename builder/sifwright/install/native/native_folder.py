@@ -12,7 +12,8 @@ from typing import Any
 
 from sifwright.errors import UsageError
 from sifwright.install.native.check_record import damaged_part
-from sifwright.system import small_file
+from sifwright.system import access, small_file
+from sifwright.system.os_errors import nearest_existing_parent
 
 _RECORD, _VERSIONS, _CURRENT = "sifwright.json", "versions", "current"
 # The first line of a script ends a path at a blank (execve(2)), PATH ends one at a colon.
@@ -86,6 +87,10 @@ class NativeFolder:
             return Path(wanted).absolute() / f"sifwright-{name}"
         return self.private / "tmp"
 
+    def require_writable(self, fix: str) -> None:
+        """Raise `UsageError` if this user may not write there, or make the folder."""
+        access.require_writable(nearest_existing_parent(self.private), fix)
+
     def version(self, plan_id: str, number: int) -> Path:
         """Return a folder of a plan; from the second on, its name ends with the number."""
         return self.versions / f"{plan_id[:12]}{f'-{number}' if number > 1 else ''}"
@@ -153,11 +158,12 @@ def native_folder(prefix: str) -> NativeFolder:
         message = f"must be a full path of at most {_LONGEST} characters, without blanks and colons"
         raise UsageError.of(message, where=f"--prefix {prefix}", fix="Example: /sw/app/pytorch")
     root = Path(os.path.normpath(root))
+    access.require_reachable(root, f"--prefix {prefix}")
     folder = NativeFolder(root)
     if folder.record.exists():
         folder = without_link(folder)
         _refuse_moved(folder)
-    elif root.exists() and (not root.is_dir() or any(root.iterdir())):
+    elif root.exists() and any(root.iterdir()):
         message = "is not empty, and is no folder of 'sifwright install'"
         raise UsageError.of(message, where=f"--prefix {prefix}", fix="Name a new folder.")
     return folder

@@ -25,13 +25,15 @@ _NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
 def uninstall(folder: NativeFolder) -> list[str]:
     """Remove all that the record names; return the names of other files there.
 
-    Raises `UsageError` if the folder is not ours, `MachineError` if somebody installs there.
+    Raises `UsageError` if the folder is not ours, or not for this user to write, `MachineError` if
+    somebody installs there.
     """
     if not folder.record.exists():
         message = "is no folder of 'sifwright install'"
         fix = "Name the --prefix that it was installed with."
         raise UsageError.of(message, where=str(folder.root), fix=fix)
     record = folder.read()
+    folder.require_writable("Let the owner give this command.")
     with _claimed(folder, record):
         own = _own_names(folder, record)
         for name in _inside_first(own):
