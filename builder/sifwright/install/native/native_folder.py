@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ _RECORD, _VERSIONS, _CURRENT = "sifwright.json", "versions", "current"
 # The first line of a script ends a path at a blank (execve(2)), PATH ends one at a colon.
 _PATH = re.compile(r"/[A-Za-z0-9_./+@%=,-]*")
 _LONGEST = 80
+_MOST_NAMES = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,6 +124,11 @@ class NativeFolder:
                 entry=entry,
             )
 
+    def others(self) -> Iterator[str]:
+        """Yield the names in a folder without a record; ours is that of a run that was killed."""
+        paths = self.root.iterdir() if self.root.exists() else ()
+        yield from (path.name for path in paths if path != self.private)
+
     def in_use(self) -> InstalledVersion:
         """Return the version that `current` leads to; raises `UsageError` if there is none."""
         if version := self.published():
@@ -163,10 +169,17 @@ def native_folder(prefix: str) -> NativeFolder:
     if folder.record.exists():
         folder = without_link(folder)
         _refuse_moved(folder)
-    elif root.exists() and any(root.iterdir()):
+    elif others := sorted(folder.others()):
         message = "is not empty, and is no folder of 'sifwright install'"
-        raise UsageError.of(message, where=f"--prefix {prefix}", fix="Name a new folder.")
+        fix = f"Name a new folder, or move away what is there: {first_names(others)}."
+        raise UsageError.of(message, where=f"--prefix {prefix}", fix=fix)
     return folder
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return some names, and how many more there are."""
+    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def without_link(folder: NativeFolder) -> NativeFolder:
