@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 _INODES = 300
+_PAGE = 4096
 
 
 @pytest.fixture
@@ -35,10 +36,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     assert done.returncode == 0, done.stderr
 
 
-def use_all_bytes(disk: Path) -> None:
-    with (disk / "filler").open("wb", buffering=0) as file, suppress(OSError):
-        while file.write(bytes(4096)):
-            pass
+def use_all_bytes(disk: Path, pages_left: int = 0) -> None:
+    with (disk / "filler").open("wb", buffering=0) as file:
+        with suppress(OSError):
+            while file.write(bytes(_PAGE)):
+                pass
+        file.truncate(file.tell() - pages_left * _PAGE)
 
 
 def use_all_inodes(disk: Path, left: int = 0) -> None:
@@ -66,6 +69,18 @@ def test_a_step_that_fills_the_disk(project: Project, run_cli: Cli) -> None:
     assert run_cli(*project.words()).code == 6
     use_all_bytes(project.prefix.parents[1])
     assert is_removed(project, run_cli)
+
+
+def test_new_facts_of_the_site(project: Project, run_cli: Cli) -> None:
+    """Leave a whole file in place of one that has no room."""
+    assert run_cli(*project.words()).code == 0
+    activate = project.prefix / "current/bin/activate"
+    before = activate.read_bytes()
+    site = project.folder / "defs/sites/local.yaml"
+    site.write_text(site.read_text().replace('"value": "yes"', f'"value": "{"x" * _PAGE}"'))
+    use_all_bytes(project.prefix.parents[1], pages_left=1)
+    assert run_cli(*project.words()).code == 5
+    assert activate.read_bytes() == before
 
 
 @pytest.mark.parametrize(

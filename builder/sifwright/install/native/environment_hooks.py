@@ -36,19 +36,18 @@ def call_hooks(plan: Plan) -> None:
         file.write_text(text, encoding="utf-8")
 
 
-def write_hooks(plan: Plan, folder: Path) -> None:
-    """Write the scripts into the environment of an installation, if it has one."""
+def hook_files(plan: Plan, folder: Path) -> dict[Path, str]:
+    """Return the scripts in the environment of an installation by their paths, if it has one."""
     environment = host_script.python_prefix(plan)
     if environment is None or not environment.is_dir():
-        return
+        return {}
     rules = [*host_script.rules(plan, folder), *host_script.site_rules(plan.site)]
     pattern = "etc/conda/{}.d/sifwright.sh" if _is_conda(environment) else "etc/sifwright/{}.sh"
     places = {kind: environment / pattern.format(kind) for kind in _KINDS}
     own = EnvRule(name="PATH", action="prepend", value=str(environment / "bin"))
     rules = [rule for rule in rules if rule != own]
-    for kind, text in hooks(rules, folder, places["deactivate"]).items():
-        places[kind].parent.mkdir(parents=True, exist_ok=True)
-        places[kind].write_text(text, encoding="utf-8")
+    texts = hooks(rules, folder, places["deactivate"])
+    return {places[kind]: text for kind, text in texts.items()}
 
 
 def hooks(rules: Iterable[EnvRule], folder: Path, undo: Path) -> dict[str, str]:

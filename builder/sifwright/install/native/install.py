@@ -91,7 +91,7 @@ def install(request: NativeRequest, progress: Progress) -> None:
             _complete(request, steps)  # the site's modules and variables may be others now
         else:
             _install_version(request, steps)
-        _publish(request)
+        _publish(request, steps)
 
 
 def _check_host(request: NativeRequest, progress: Progress) -> None:
@@ -144,10 +144,11 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
 
 def _complete(request: NativeRequest, steps: HostSteps) -> None:
     steps.finish([step.id for step in request.plan.steps])
-    _write(Path(request.venv_hook[0]), request.venv_hook[1], mode=0o755)
+    path, text = request.venv_hook
+    steps.write(Path(path), text.encode(), mode=0o755)
 
 
-def _publish(request: NativeRequest) -> None:
+def _publish(request: NativeRequest, steps: HostSteps) -> None:
     """Switch the link and write the modulefiles, each in one step."""
     folder = request.folder
     files_of = {folder.modulefiles / path: text for path, text in request.modulefiles.items()}
@@ -157,18 +158,13 @@ def _publish(request: NativeRequest) -> None:
     record["files"] = sorted(names.union(record.get("files", ())))
     write_record(folder, record)
     for path, text in files_of.items():
-        _write(path, text)
+        steps.write(path, text.encode())
     _remove_unfinished(folder)
     version = request.version.relative_to(folder.root)
     new = folder.private / "new"
     new.mkdir(exist_ok=True)
     (new / folder.current.name).unlink(missing_ok=True)
     files.relink(folder.current, str(version), new)
-
-
-def _write(path: Path, text: str, mode: int = 0o644) -> None:
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    files.write(path, text.encode(), mode=mode)
 
 
 def _remove_unfinished(folder: NativeFolder) -> None:
@@ -185,7 +181,8 @@ def _remove_unfinished(folder: NativeFolder) -> None:
 
 def write_record(folder: NativeFolder, record: dict[str, object]) -> None:
     """Put the record in place of the one before."""
-    files.write(folder.record, json.dumps(record, indent=2).encode() + b"\n", mode=0o644)
+    text = json.dumps(record, indent=2).encode() + b"\n"
+    files.write(folder.record, text, mode=0o644, beside=folder.private)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps import build_folder
 from sifwright.plan.model import Plan
 from sifwright.render import build_files
-from sifwright.system import processes
+from sifwright.system import files, processes
 from sifwright.system.tempdirs import TEMPORARY_FIX, name_folder_in_errors, remove
 
 # Variables of the user that would lead Python, pip, conda, git or caches elsewhere, or change what
@@ -67,16 +67,26 @@ class HostSteps:
         return step.id
 
     def finish(self, _results: Sequence[str]) -> Path:
-        """Write the plan, the tests and the activation script into the folder."""
-        kept = "/opt/sifwright"
-        write_files(self.folder / "sifwright", build_files.kept(self.plan), kept)
-        (self.folder / "bin").mkdir(exist_ok=True)
-        activation = host_script.activation(self.plan, self.folder)
-        (self.folder / "bin/activate").write_text(activation, encoding="utf-8")
-        environment_hooks.write_hooks(self.plan, self.folder)
-        tests = host_script.test_script(self.plan, self.folder)
-        (self.folder / host_script.RUN_TESTS).write_text(tests, encoding="utf-8")
+        """Write the plan, the tests and the activation scripts into the folder.
+
+        It may be in use: each file is replaced in one step.
+        """
+        for file in build_files.kept(self.plan):
+            path = self.folder / "sifwright" / Path(file.path).relative_to("/opt/sifwright")
+            self.write(path, file.data, mode=0o755 if file.executable else 0o644)
+        scripts = {
+            self.folder / "bin/activate": host_script.activation(self.plan, self.folder),
+            **environment_hooks.hook_files(self.plan, self.folder),
+            self.folder / host_script.RUN_TESTS: host_script.test_script(self.plan, self.folder),
+        }
+        for path, text in scripts.items():
+            self.write(path, text.encode())
         return self.folder
+
+    def write(self, path: Path, data: bytes, mode: int = 0o644) -> None:
+        """Put a file in place of another one; what a kill leaves is beside the snapshot."""
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        files.write(path, data, mode=mode, beside=self.snapshot.parent)
 
     def test(self, product: Path, layers: Sequence[str] | None) -> int:
         """Run the tests of these layers, or of all, until one fails; return the exit status."""
