@@ -45,7 +45,13 @@ def home() -> Iterator[Path]:
         home = Path(folder)
         words = ("install", "local", "pytorch-horovod", "--prefix", home / "prefix")
         good(as_ordinary_user(home, *PROGRAM, *words, "--set", "mpi4py.optimize=0"))
+        assert find(home) == []
         yield home
+
+
+def find(home: Path) -> list[Path]:
+    """Return all that is below the home, without the installation."""
+    return [path for path in sorted(home.rglob("*")) if not path.is_relative_to(home / "prefix")]
 
 
 def good(done: subprocess.CompletedProcess[str]) -> str:
@@ -104,3 +110,10 @@ def test_loaded_with_an_environment_on_top(home: Path, tool: str, tmp_path: Path
     assert own.startswith(f"{venv}/lib/")
     assert torch.startswith(f"{(home / 'prefix/current').resolve()}/venv/lib/")
     assert lines[-1] == "Open MPI [3.0] of 2"
+
+
+def test_uninstall_removes_all_of_it(home: Path) -> None:
+    """Leave what was there before, and what the tests above have left beside the prefix."""
+    before = find(home)
+    assert "still there" not in good(as_ordinary_user(home, *PROGRAM, "uninstall", home / "prefix"))
+    assert sorted(home.rglob("*")) == before
