@@ -79,7 +79,8 @@ def _damage(folder: NativeFolder, version: InstalledVersion) -> str:
     made_for = str(folder.read().get("prefix", ""))
     if made_for != str(folder.root):
         return f"was moved: it was installed as {made_for}"
-    files = tree_snapshot.changed(version.folder, version.snapshot, version.names)
+    files = tree_snapshot.changed(version.folder, version.snapshot)
+    files += tree_snapshot.gone(version.folder, version.snapshot, version.names)
     if files:
         return f"files that are gone or have changed: {len(files)}, as {files[0]}"
     listed = version.entry["modulefiles"]

@@ -97,9 +97,12 @@ def link_or_move(file: Path, folder: Path) -> Path:
     return name
 
 
-def write(path: Path, data: bytes, *, mode: int) -> None:
-    """Write a small file with that mode; killed at any moment, the old one is still there."""
-    with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=path.parent) as folder:
+def write(path: Path, data: bytes, *, mode: int, beside: Path | None = None) -> None:
+    """Write a small file with that mode; killed at any moment, the old one is still there.
+
+    The new one is made in the folder `beside`, which is that of the file unless one is named.
+    """
+    with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=beside or path.parent) as folder:
         finished = Path(folder) / "file"
         finished.write_bytes(data)
         finished.chmod(mode)

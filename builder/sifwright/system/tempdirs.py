@@ -19,7 +19,8 @@ from sifwright.system.liveness import ProcessIdentity
 _SILENCE = 600.0
 # Seconds; with `mount -o discard`, removing takes up to 0.3 ms a file (measured).
 _REMOVAL = 1800.0
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# Of a full disk, a quota that is used up, and a limit of the size of files.
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 TEMPORARY_FIX = "Free space there, or set APPTAINER_TMPDIR to another folder."
 
 
@@ -60,12 +61,20 @@ def name_folder_in_errors(folder: Path, fix: str) -> Iterator[None]:
         yield
     except OSError as error:
         is_copy = isinstance(error, shutil.Error)
-        if not is_copy and error.errno not in _NO_ROOM:
+        if not is_copy and error.errno not in NO_ROOM:
             raise
-        # copytree's error has a list: (source, target, why) of each file.
-        why = error.args[0][0][2] if is_copy else os_errors.cause(error, folder)
-        message = f"cannot be written: {why}"
+        message = f"cannot be written: {os_errors.cause(_first(error), folder)}"
         raise MachineError.of(message, where=str(folder), fix=fix) from error
+
+
+def _first(error: OSError) -> OSError:
+    """Return the first error of a copy: copytree raises a list of (source, target, text)."""
+    if not isinstance(error, shutil.Error):
+        return error
+    text = str(error.args[0][0][2])
+    match = re.match(r"\[Errno ([0-9]+)\] ", text)
+    number = int(match[1]) if match else 0
+    return OSError(number, os.strerror(number) if number in NO_ROOM else text)
 
 
 def remove_stale(*roots: Path) -> None:

@@ -54,7 +54,13 @@ def home() -> Iterator[Path]:
         words = ("install", "local", "pytorch-horovod", "--prefix", prefix)
         command = (*AS_ORDINARY_USER, *PROGRAM, *words, "--set", "mpi4py.optimize=0")
         good(run_read_only(prefix, *command, env=user_environment(home), cwd=home, timeout=3600))
+        assert find(home) == []
         yield home
+
+
+def find(home: Path) -> list[Path]:
+    """Return all that is below the home, without the installation."""
+    return [path for path in sorted(home.rglob("*")) if not path.is_relative_to(home / "prefix")]
 
 
 def test_the_tests_of_its_layers_again(home: Path) -> None:
@@ -87,3 +93,10 @@ def test_collectives(home: Path, backend: str) -> None:
 
 def test_loaded_with_an_environment_on_top(home: Path, tool: str) -> None:
     assert add_up_on_top(home, tool, "mpirun -np 2 --oversubscribe") == "Open MPI [3.0] of 2"
+
+
+def test_uninstall_removes_all_of_it(home: Path) -> None:
+    """Leave what was there before, and what the tests above have left beside the prefix."""
+    before = [*find(home), home / "prefix"]
+    assert "still there" not in good(as_ordinary_user(home, *PROGRAM, "uninstall", home / "prefix"))
+    assert sorted(home.rglob("*")) == sorted(before)

@@ -49,7 +49,7 @@ def change_record(project: Project, **values: object) -> None:
 
 
 def entry(**values: object) -> dict[str, Any]:
-    return {"versions": {"0": {"folder": "0", "modulefiles": []} | values}}
+    return {"versions": {"0": {"folder": "0" * 12, "modulefiles": []} | values}}
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,7 @@ def entry(**values: object) -> dict[str, Any]:
         entry(folder="../../mine"),
         entry(folder=".."),
         entry(folder="."),
+        entry(folder="current"),
         entry(modulefiles=["../../mine"]),
     ],
 )
@@ -109,6 +110,21 @@ def test_a_record_that_was_edited(recorded: Project, run_cli: Cli, text: str) ->
         assert fix.startswith("    Restore this file, or install into a new folder")
 
 
+def test_a_record_with_another_folder(project: Project, run_cli: Cli) -> None:
+    """Say that no complete version is in use, and install it again."""
+    record = project.prefix / "sifwright.json"
+    version = (project.prefix / "current").resolve().name
+    record.write_text(
+        record.read_text().replace(f'"folder": "{version}"', f'"folder": "{"0" * 12}"')
+    )
+    done = run_cli("test", "--prefix", project.prefix)
+    assert (done.code, "no complete version is in use" in done.err) == (2, True)
+    done = run_cli(*project.words())
+    assert (done.code, "installed: " in done.out) == (0, True), done.err
+    assert run_cli("test", "--prefix", project.prefix).code == 0
+    assert "up to date" in run_cli(*project.words()).out
+
+
 def test_others_can_use_it_whatever_the_umask(
     tmp_path_factory: pytest.TempPathFactory, run_cli: Cli
 ) -> None:
@@ -139,28 +155,40 @@ def remove_tree(path: Path) -> None:
 def test_a_damaged_version_is_installed_again(
     project: Project, run_cli: Cli, name: str, damage: Callable[[Path], None]
 ) -> None:
+    """Install into a new folder; the damaged one stays for whoever uses it."""
     version = (project.prefix / "current").resolve()
     assert "up to date" in run_cli(*project.words()).out
     damage(version / name)
+    before = sorted(version.rglob("*"))
     done = run_cli(*project.words())
     assert "files that are gone or have changed: " in done.out + done.err
-    assert (version / "last/second").read_text() == "second\n"
-    assert (version / "first/first").read_text() == "first\n"
+    current = (project.prefix / "current").resolve()
+    assert current == version.with_name(f"{version.name}-2")
+    assert (current / "last/second").read_text() == "second\n"
+    assert (current / "first/first").read_text() == "first\n"
+    assert sorted(version.rglob("*")) == before
     assert "up to date" in run_cli(*project.words()).out
+    (current / "last/second").unlink()
+    assert run_cli(*project.words()).code == 0
+    assert (project.prefix / "current").resolve().name == f"{version.name}-3"
+    assert run_cli("uninstall", project.prefix).code == 0
+    assert not project.prefix.exists()
 
 
 def test_a_damaged_version_whose_installation_fails(project: Project, run_cli: Cli) -> None:
-    """Go on with the damaged version after a failure."""
+    """Keep the damaged version in use, and go on with the new one."""
     fail = project.folder / "fail"
     project.add("last", last=f"[[ ! -e {fail} ]]")
     assert run_cli(*project.words()).code == 0
-    (project.prefix / "current/last/second").unlink()
+    before = project.current
+    (project.prefix / "current/first/first").write_text("changed")
     fail.touch()
     assert run_cli(*project.words()).code == 6
+    assert project.current == before
     fail.unlink()
     done = run_cli(*project.words())
     assert (done.code, "first: installed before" in done.out + done.err) == (0, True)
-    assert (project.prefix / "current/last/second").exists()
+    assert (project.prefix / "current/first/first").read_text() == "first\n"
 
 
 def test_a_file_that_no_step_has_made(project: Project, run_cli: Cli) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.system.native.project import Project, make_project
+from tests.system.native.project import Project, as_ordinary_user, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +42,60 @@ def test_a_link_to_an_installation(project: Project, run_cli: Cli, tmp_path: Pat
     assert f"{project.prefix}: current" in run_cli(*words).out
     assert run_cli("uninstall", link).code == 0
     assert not project.prefix.exists()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "message"),
+    [
+        ("link", "link is a link to gone, which is not there"),
+        ("link/below", "link is a link to gone, which is not there"),
+        ("file", "file is no folder"),
+        ("file/deep/below", "file is no folder"),
+    ],
+)
+def test_no_folder_can_be_there(
+    project: Project, run_cli: Cli, tmp_path: Path, prefix: str, message: str
+) -> None:
+    (tmp_path / "link").symlink_to("gone")
+    (tmp_path / "file").touch()
+    path = str(tmp_path / prefix)
+    for words in (
+        project.words("--prefix", path),
+        ("uninstall", path),
+        ("report", "--prefix", path),
+        ("test", "--prefix", path),
+    ):
+        done = run_cli(*words)
+        assert done.code == 2
+        assert done.err.startswith(f"sifwright: --prefix {path}: {tmp_path}/{message}\n    ")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_the_installation_of_another_user(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    assert run_cli(*project.words()).code == 0
+    version = (project.prefix / "current").resolve()
+    project.add("last", last="echo other")
+    cases = {
+        project.words(): (project.prefix / ".sifwright", "Name a folder of yours by --prefix."),
+        project.words("--prefix", str(tmp_path / "new")): (
+            tmp_path,
+            "Name a folder of yours by --prefix.",
+        ),
+        ("uninstall", project.prefix): (
+            project.prefix / ".sifwright",
+            "Let the owner give this command.",
+        ),
+        ("report", "--prefix", project.prefix): (
+            project.prefix,
+            "Name a file of yours by --output.",
+        ),
+        ("stage", project.prefix / "current"): (version, "Let the owner give this command."),
+    }
+    for words, (where, fix) in cases.items():
+        done = as_ordinary_user(tmp_path, sys.executable, "-m", "sifwright", *words)
+        mode = f"{where.stat().st_mode & 0o7777:04o}"
+        message = f"{where}: you may not write there (it belongs to root, mode {mode})"
+        assert (done.returncode, done.stderr) == (2, f"sifwright: {message}\n    {fix}\n")
 
 
 def test_a_copy_of_an_installation(project: Project, run_cli: Cli, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_files_of_others_stay_and_are_named(project: Project, run_cli: Cli) -> N
     install(project, run_cli)
     done = run_cli("uninstall", project.prefix)
     assert done.code == 0, done.err
-    output = done.out.partition("still there: ")[2].strip().split(", ")
+    output = done.out.partition("still there: ")[2].splitlines()[0].split(", ")
     assert output == [
         *("easyconfigs/mine.eb", "empty", "modulefiles/other", "modulefiles/tiny/mine", "notes"),
         *(f"{inside}/last/mine", f"{inside}/mine", "versions/mine"),
@@ -101,6 +101,26 @@ def test_many_names(project: Project, run_cli: Cli) -> None:
         write(project.prefix / f"file-{number:02}")
     done = run_cli("uninstall", project.prefix)
     assert "file-09, and 2 more" in done.out
+
+
+def test_installed_again_beside_files_of_others(project: Project, run_cli: Cli) -> None:
+    """Ask for an empty folder: the same version would replace a folder with others' files."""
+    install(project, run_cli)
+    mine = write((project.prefix / "current").resolve() / "mine")
+    done = run_cli("uninstall", project.prefix)
+    assert done.out.endswith("Move these away before you install there again.\n")
+    done = run_cli(*project.words())
+    message = f"--prefix {project.prefix}: is not empty, and is no folder of 'sifwright install'"
+    fix = "Name a new folder, or move away what is there: versions."
+    assert (done.code, done.err) == (2, f"sifwright: {message}\n    {fix}\n")
+    assert mine.exists()
+    (project.prefix / "versions").rename(project.prefix.with_name("saved"))
+    install(project, run_cli)
+
+
+def test_killed_before_its_record(project: Project, run_cli: Cli) -> None:
+    (project.prefix / ".sifwright/claims").mkdir(parents=True)
+    install(project, run_cli)
 
 
 def test_bytecode_goes_with_its_source(project: Project, run_cli: Cli) -> None:

@@ -10,6 +10,7 @@ from sifwright.cli.options import submission, submit_jobs
 from sifwright.cli.options.context import definitions, progress_of
 from sifwright.errors import UsageError
 from sifwright.install.native import host_script, render_native
+from sifwright.install.native.choose_version import choose_version
 from sifwright.install.native.install import NativeRequest, install
 from sifwright.install.native.native_folder import NativeFolder, native_folder
 from sifwright.launch.submit import jobs_place
@@ -53,11 +54,11 @@ def run(arguments: Namespace) -> None:
     words = arguments.site, arguments.image, arguments.settings
     # The folder of a version has the id of its plan, and the plan has the folder.
     named = resolve(catalog, *words, prefix=str(folder.root))
-    plan = resolve(catalog, *words, prefix=str(folder.version(named.id)))
+    version = choose_version(folder, named.id, progress.note)
+    plan = resolve(catalog, *words, prefix=str(version))
     for left_out in plan.left_out:
         if left_out.reason == IMAGES_ONLY:
             progress.note(f"left out: layer '{left_out.layer}': {left_out.reason}")
-    version = folder.version(named.id)
     module = _module(arguments, plan)
     native = _native(plan, version, module)
     request = NativeRequest(

@@ -25,7 +25,7 @@ from sifwright.report.page import prefix_data
 from sifwright.report.page.html import render, render_fleet
 from sifwright.report.page.report_data import gather
 from sifwright.report.prefix_state import prefix_state
-from sifwright.system import files
+from sifwright.system import access, files
 from sifwright.system.terminal import print_line
 
 HELP = "write a page about an image or an installation, or about all"
@@ -51,6 +51,8 @@ def run(arguments: Namespace) -> None:
         target = _write_fleet(arguments, Path(page) if page else _BUILD / NAME)
     elif arguments.prefix:
         folder = native_folder(*arguments.prefix)
+        if not page:
+            access.require_writable(folder.root, "Name a file of yours by --output.")
         facts = prefix_data.gather(folder)
         target = _written(render(facts), Path(page) if page else folder.page)
     else:

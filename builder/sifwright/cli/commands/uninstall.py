@@ -5,14 +5,13 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from sifwright.errors import UsageError
-from sifwright.install.native.native_folder import native_folder
+from sifwright.install.native.native_folder import first_names, native_folder
 from sifwright.install.native.uninstall import uninstall
 from sifwright.launch.submit import job_claim, job_folder, jobs_place
 from sifwright.system.terminal import print_line
 
 HELP = "remove an installation that 'install' has made"
 GROUP = "install"
-_MOST_NAMES = 10
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -29,9 +28,8 @@ def run(arguments: Namespace) -> None:
         job_folder.discard_all(jobs)
     print_line(f"uninstalled: {arguments.prefix}")
     if others:
-        more = f", and {len(others) - _MOST_NAMES} more" if len(others) > _MOST_NAMES else ""
-        names = ", ".join(others[:_MOST_NAMES])
-        print_line(f"not from 'sifwright install', so still there: {names}{more}")
+        print_line(f"not from 'sifwright install', so still there: {first_names(others)}")
+        print_line("Move these away before you install there again.")
 
 
 def _refuse_unfinished(jobs: Path, prefix: str) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
 
+# The first digits of a plan's id; with a number, the version that replaces a damaged one.
+_VERSION = re.compile(r"[0-9a-f]{12}(-[0-9]+)?")
 Checks = Mapping[str, Callable[[str], bool]]
 
 
@@ -19,7 +22,7 @@ def _damaged_parts(record: object) -> Iterator[str]:
         yield "prefix"
         return
     above = {str(path) for path in (PurePath(prefix), *PurePath(prefix).parents)}
-    lists = {"files": _is_below, "folders": above.__contains__, "unfinished": _is_name}
+    lists = {"files": _is_below, "folders": above.__contains__, "unfinished": _is_version}
     yield from _damaged_lists(record, lists)
     versions = record.get("versions")
     if not isinstance(versions, dict):
@@ -27,7 +30,7 @@ def _damaged_parts(record: object) -> Iterator[str]:
         return
     lists = {"modulefiles": _is_below, "settings": bool}
     for plan_id, entry in versions.items():
-        if isinstance(entry, dict) and _is_name(plan_id) and _is_name(entry.get("folder")):
+        if isinstance(entry, dict) and _is_name(plan_id) and _is_version(entry.get("folder")):
             yield from _damaged_lists({"modulefiles": None, **entry}, lists)
         else:
             yield "versions"
@@ -47,6 +50,10 @@ def _text(is_right: Callable[[str], bool]) -> Callable[[object], bool]:
 def _is_name(value: object) -> bool:
     """Return whether it is the name of something in a folder."""
     return isinstance(value, str) and _is_below(value) and "/" not in value
+
+
+def _is_version(value: object) -> bool:
+    return isinstance(value, str) and bool(_VERSION.fullmatch(value))
 
 
 def _is_below(value: str) -> bool:

@@ -50,11 +50,11 @@ def call_hooks(plan: Plan) -> None:
         file.write_text(text, encoding="utf-8")
 
 
-def write_hooks(plan: Plan, folder: Path) -> None:
-    """Write the scripts into the environment of an installation, if it has one."""
+def hook_files(plan: Plan, folder: Path) -> dict[Path, str]:
+    """Return the scripts in the environment of an installation by their paths, if it has one."""
     environment = host_script.python_prefix(plan)
     if environment is None or not environment.is_dir():
-        return
+        return {}
     rules = [*host_script.rules(plan, folder), *host_script.site_rules(plan.site)]
     is_conda = _is_conda(environment)
     pattern = "etc/conda/{}.d/sifwright.sh" if is_conda else "etc/sifwright/{}.sh"
@@ -64,9 +64,8 @@ def write_hooks(plan: Plan, folder: Path) -> None:
     # conda also leaves an environment in another shell, to which a virtual environment's function
     # does not come.
     word = "export " if is_conda else ""
-    for kind, text in hooks(rules, folder, places["deactivate"], word).items():
-        places[kind].parent.mkdir(parents=True, exist_ok=True)
-        places[kind].write_text(text, encoding="utf-8")
+    texts = hooks(rules, folder, places["deactivate"], word)
+    return {places[kind]: text for kind, text in texts.items()}
 
 
 def hooks(rules: Iterable[EnvRule], folder: Path, undo: Path, word: str) -> dict[str, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,13 +14,14 @@ from pathlib import Path
 from sifwright.errors import MachineError, TestError
 from sifwright.install.native import host_needs, install_steps, tree_snapshot
 from sifwright.install.native.install_steps import HostSteps
-from sifwright.install.native.native_folder import NativeFolder
+from sifwright.install.native.native_folder import InstalledVersion, NativeFolder
 from sifwright.make_image.cache import claims
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan
 from sifwright.system import cache_folder, files
 from sifwright.system.progress import Progress, Timer
+from sifwright.system.tempdirs import name_folder_in_errors
 
 _CLAIM = "install"
 
@@ -44,20 +45,20 @@ class NativeRequest:
     @property
     def is_current(self) -> bool:
         """Return whether the plan is completely installed, undamaged, and current."""
-        folder, link = self.folder, self.folder.current
+        folder, link, complete = self.folder, self.folder.current, self.complete
         return (
-            folder.installed(self.plan.id)
-            and not self.changed_files(folder.names(self.plan.id))
+            complete is not None
+            and not tree_snapshot.gone(self.version, complete.snapshot, complete.names)
             and link.is_symlink()
             and link.resolve() == self.version.resolve()
             and all(self._is_written(*item) for item in self.modulefiles.items())
             and (folder.easyconfigs / self.easyconfig[0]).exists()
         )
 
-    def changed_files(self, names: Path | None = None) -> list[str]:
-        """Return the files of steps that are damaged, and of `names` those that are gone."""
-        snapshot = self.folder.snapshot(self.plan.id)
-        return tree_snapshot.changed(self.version, snapshot, names)
+    @property
+    def complete(self) -> InstalledVersion | None:
+        """Return what the record has of the version; None if it is not complete."""
+        return self.folder.complete(self.version)
 
     def _is_written(self, path: str, text: str) -> bool:
         """Return whether the modulefile is there, with the site's facts as they are now."""
@@ -72,39 +73,33 @@ def install(request: NativeRequest, progress: Progress) -> None:
     a file, if the host lacks something or another process installs there. Raises `BuildError` or
     `TestError` if a step or a test fails.
     """
-    folder, plan = request.folder, request.plan
+    folder = request.folder
     _check_host(request, progress)
     missing = [str(path) for path in (folder.root, *folder.root.parents) if not path.exists()]
-    with _umask(0o022), claimed(folder), Timer(progress) as timer:
+    with (
+        name_folder_in_errors(folder.root, "Free some, or name another --prefix."),
+        _umask(0o022),
+        _nothing_without_record(folder, missing),
+        claimed(folder),
+        Timer(progress) as timer,
+    ):
         if not folder.record.exists():
             start = {"versions": {}, "files": [], "folders": missing, "unfinished": []}
             write_record(folder, {"prefix": str(folder.root), **start})
-        _forget_damaged(request, progress)
         steps = _steps(request, timer)
-        if folder.installed(plan.id):
+        if request.complete:
             _complete(request, steps)  # the site's modules and variables may be others now
         else:
             _install_version(request, steps)
-        _publish(request)
-
-
-def _forget_damaged(request: NativeRequest, progress: Progress) -> None:
-    """Take a damaged version out of the record, so that it is installed again."""
-    folder, plan = request.folder, request.plan
-    if folder.installed(plan.id) and (damaged := request.changed_files()):
-        record = folder.read()
-        del record["versions"][plan.id]
-        unfinished = {*record.get("unfinished", ()), request.version.name}
-        write_record(folder, {**record, "unfinished": sorted(unfinished)})
-        more = f"files that are gone or have changed: {len(damaged)}, as {damaged[0]}"
-        progress.note(f"{request.version}: {more}: it is installed again")
+        _publish(request, steps)
 
 
 def _check_host(request: NativeRequest, progress: Progress) -> None:
     folder, plan = request.folder, request.plan
+    folder.require_writable("Name a folder of yours by --prefix.")
     for note in host_needs.require(plan, install_steps.environment()):
         progress.note(str(note))
-    if not folder.installed(plan.id):
+    if not request.complete:
         there = tree_snapshot.recorded_bytes(folder.snapshot(plan.id))
         host_needs.require_space(plan, folder.root, folder.scratch, there)
 
@@ -149,10 +144,11 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
 
 def _complete(request: NativeRequest, steps: HostSteps) -> None:
     steps.finish([step.id for step in request.plan.steps])
-    _write(Path(request.venv_hook[0]), request.venv_hook[1], mode=0o755)
+    path, text = request.venv_hook
+    steps.write(Path(path), text.encode(), mode=0o755)
 
 
-def _publish(request: NativeRequest) -> None:
+def _publish(request: NativeRequest, steps: HostSteps) -> None:
     """Switch the link and write the modulefiles, each in one step."""
     folder = request.folder
     files_of = {folder.modulefiles / path: text for path, text in request.modulefiles.items()}
@@ -162,18 +158,13 @@ def _publish(request: NativeRequest) -> None:
     record["files"] = sorted(names.union(record.get("files", ())))
     write_record(folder, record)
     for path, text in files_of.items():
-        _write(path, text)
+        steps.write(path, text.encode())
     _remove_unfinished(folder)
     version = request.version.relative_to(folder.root)
     new = folder.private / "new"
     new.mkdir(exist_ok=True)
     (new / folder.current.name).unlink(missing_ok=True)
     files.relink(folder.current, str(version), new)
-
-
-def _write(path: Path, text: str, mode: int = 0o644) -> None:
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    files.write(path, text.encode(), mode=mode)
 
 
 def _remove_unfinished(folder: NativeFolder) -> None:
@@ -190,7 +181,20 @@ def _remove_unfinished(folder: NativeFolder) -> None:
 
 def write_record(folder: NativeFolder, record: dict[str, object]) -> None:
     """Put the record in place of the one before."""
-    files.write(folder.record, json.dumps(record, indent=2).encode() + b"\n", mode=0o644)
+    text = json.dumps(record, indent=2).encode() + b"\n"
+    files.write(folder.record, text, mode=0o644, beside=folder.private)
+
+
+@contextmanager
+def _nothing_without_record(folder: NativeFolder, new: Iterable[str]) -> Iterator[None]:
+    """Remove empty folders of ours if there is no record: a full disk has no room for one."""
+    try:
+        yield
+    finally:
+        if not folder.record.exists():
+            for path in (folder.private / cache_folder.CLAIMS, folder.private, *map(Path, new)):
+                with suppress(OSError):
+                    path.rmdir()
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps import build_folder
 from sifwright.plan.model import Plan
 from sifwright.render import build_files
-from sifwright.system import processes
-from sifwright.system.tempdirs import remove
+from sifwright.system import files, processes
+from sifwright.system.tempdirs import TEMPORARY_FIX, name_folder_in_errors, remove
 
 # Variables of the user that would lead Python, pip, conda, git or caches elsewhere, or change what
 # is compiled. Modules of the user's shell set others, such as CPATH: these stay.
@@ -67,16 +67,26 @@ class HostSteps:
         return step.id
 
     def finish(self, _results: Sequence[str]) -> Path:
-        """Write the plan, the tests and the activation script into the folder."""
-        kept = "/opt/sifwright"
-        write_files(self.folder / "sifwright", build_files.kept(self.plan), kept)
-        (self.folder / "bin").mkdir(exist_ok=True)
-        activation = host_script.activation(self.plan, self.folder)
-        (self.folder / "bin/activate").write_text(activation, encoding="utf-8")
-        environment_hooks.write_hooks(self.plan, self.folder)
-        tests = host_script.test_script(self.plan, self.folder)
-        (self.folder / host_script.RUN_TESTS).write_text(tests, encoding="utf-8")
+        """Write the plan, the tests and the activation scripts into the folder.
+
+        It may be in use: each file is replaced in one step.
+        """
+        for file in build_files.kept(self.plan):
+            path = self.folder / "sifwright" / Path(file.path).relative_to("/opt/sifwright")
+            self.write(path, file.data, mode=0o755 if file.executable else 0o644)
+        scripts = {
+            self.folder / "bin/activate": host_script.activation(self.plan, self.folder),
+            **environment_hooks.hook_files(self.plan, self.folder),
+            self.folder / host_script.RUN_TESTS: host_script.test_script(self.plan, self.folder),
+        }
+        for path, text in scripts.items():
+            self.write(path, text.encode())
         return self.folder
+
+    def write(self, path: Path, data: bytes, mode: int = 0o644) -> None:
+        """Put a file in place of another one; what a kill leaves is beside the snapshot."""
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        files.write(path, data, mode=mode, beside=self.snapshot.parent)
 
     def test(self, product: Path, layers: Sequence[str] | None) -> int:
         """Run the tests of these layers, or of all, until one fails; return the exit status."""
@@ -86,14 +96,18 @@ class HostSteps:
     def _run(self, number: int) -> None:
         with _made(self.scratch):
             build = self.scratch / "build"
-            build_folder.copy_settings(build, host_settings.prepare_native(self.scratch))
-            write_files(build, self._files(number), build_files.BUILD)
-            (build / "prefix").write_text(f"{self.folder}\n", encoding="utf-8")
-            refusal = host_script.no_packages(self.plan.site)
-            (build / "bin/apt-install").write_text(refusal, encoding="utf-8")
+            with name_folder_in_errors(self.scratch, TEMPORARY_FIX):
+                self._write_build(build, number)
             script = host_script.step_script(self.plan, number, build)
             if self._bash(script, {"TMPDIR": str(build / "tmp")}) != 0:
                 raise BuildError(self.watcher.problem("the step failed"))
+
+    def _write_build(self, build: Path, number: int) -> None:
+        build_folder.copy_settings(build, host_settings.prepare_native(self.scratch))
+        write_files(build, self._files(number), build_files.BUILD)
+        (build / "prefix").write_text(f"{self.folder}\n", encoding="utf-8")
+        refusal = host_script.no_packages(self.plan.site)
+        (build / "bin/apt-install").write_text(refusal, encoding="utf-8")
 
     def _files(self, number: int) -> list[LayerFile]:
         step = self.plan.steps[number]
@@ -119,7 +133,8 @@ def run_tests(
 def _made(folder: Path) -> Iterator[None]:
     """Make an empty folder that is gone afterwards. A run that was killed may have left one."""
     remove(folder)
-    folder.mkdir(mode=0o700, parents=True)
+    with name_folder_in_errors(folder, TEMPORARY_FIX):
+        folder.mkdir(mode=0o700, parents=True)
     try:
         yield
     finally:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sifwright.errors import UsageError
 from sifwright.install.native.check_record import damaged_part
-from sifwright.system import small_file
+from sifwright.system import access, small_file
+from sifwright.system.os_errors import nearest_existing_parent
 
 _RECORD, _VERSIONS, _CURRENT = "sifwright.json", "versions", "current"
 # The first line of a script ends a path at a blank (execve(2)), PATH ends one at a colon.
 _PATH = re.compile(r"/[A-Za-z0-9_./+@%=,-]*")
 _LONGEST = 80
+_MOST_NAMES = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,9 +88,13 @@ class NativeFolder:
             return Path(wanted).absolute() / f"sifwright-{name}"
         return self.private / "tmp"
 
-    def version(self, plan_id: str) -> Path:
-        """Return the folder of a plan."""
-        return self.versions / plan_id[:12]
+    def require_writable(self, fix: str) -> None:
+        """Raise `UsageError` if this user may not write there, or make the folder."""
+        access.require_writable(nearest_existing_parent(self.private), fix)
+
+    def version(self, plan_id: str, number: int) -> Path:
+        """Return a folder of a plan; from the second on, its name ends with the number."""
+        return self.versions / f"{plan_id[:12]}{f'-{number}' if number > 1 else ''}"
 
     def snapshot(self, plan_id: str) -> Path:
         """Return the file with the state of the plan's files."""
@@ -98,15 +104,30 @@ class NativeFolder:
         """Return the file with the names of all files that were installed for the plan."""
         return self.private / f"{plan_id[:12]}.names"
 
+    def complete(self, version: Path) -> InstalledVersion | None:
+        """Return the complete version in a folder; None if the record has none there."""
+        recorded = self._recorded() if self.record.exists() else ()
+        return next((entry for entry in recorded if entry.folder == version), None)
+
     def published(self) -> InstalledVersion | None:
         """Return the version that `current` leads to, or None if it leads to no complete one."""
+        there = (entry for entry in self._recorded() if entry.folder.is_dir())
         target = self.current.resolve()
+        return next((entry for entry in there if entry.folder.resolve() == target), None)
+
+    def _recorded(self) -> Iterator[InstalledVersion]:
         for plan_id, entry in self.read()["versions"].items():
-            folder = self.versions / str(entry["folder"])
-            if folder.is_dir() and folder.resolve() == target:
-                snapshot, names = self.snapshot(plan_id), self.names(plan_id)
-                return InstalledVersion(folder=folder, snapshot=snapshot, names=names, entry=entry)
-        return None
+            yield InstalledVersion(
+                folder=self.versions / str(entry["folder"]),
+                snapshot=self.snapshot(plan_id),
+                names=self.names(plan_id),
+                entry=entry,
+            )
+
+    def others(self) -> Iterator[str]:
+        """Yield the names in a folder without a record; ours is that of a run that was killed."""
+        paths = self.root.iterdir() if self.root.exists() else ()
+        yield from (path.name for path in paths if path != self.private)
 
     def in_use(self) -> InstalledVersion:
         """Return the version that `current` leads to; raises `UsageError` if there is none."""
@@ -131,10 +152,6 @@ class NativeFolder:
             raise UsageError.of(message, where=str(self.record), fix=fix)
         return record
 
-    def installed(self, plan_id: str) -> bool:
-        """Return whether a plan is completely installed."""
-        return plan_id in self.read()["versions"] if self.record.exists() else False
-
 
 def native_folder(prefix: str) -> NativeFolder:
     """Return the folder; raises `UsageError` for paths that cannot hold an installation.
@@ -147,14 +164,22 @@ def native_folder(prefix: str) -> NativeFolder:
         message = f"must be a full path of at most {_LONGEST} characters, without blanks and colons"
         raise UsageError.of(message, where=f"--prefix {prefix}", fix="Example: /sw/app/pytorch")
     root = Path(os.path.normpath(root))
+    access.require_reachable(root, f"--prefix {prefix}")
     folder = NativeFolder(root)
     if folder.record.exists():
         folder = without_link(folder)
         _refuse_moved(folder)
-    elif root.exists() and (not root.is_dir() or any(root.iterdir())):
+    elif others := sorted(folder.others()):
         message = "is not empty, and is no folder of 'sifwright install'"
-        raise UsageError.of(message, where=f"--prefix {prefix}", fix="Name a new folder.")
+        fix = f"Name a new folder, or move away what is there: {first_names(others)}."
+        raise UsageError.of(message, where=f"--prefix {prefix}", fix=fix)
     return folder
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return some names, and how many more there are."""
+    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def without_link(folder: NativeFolder) -> NativeFolder:

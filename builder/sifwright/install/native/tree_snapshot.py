@@ -60,17 +60,26 @@ def recorded_bytes(path: Path) -> int:
     return sum(entry[1] for entry in _recorded(path).values() if entry)
 
 
-def changed(folder: Path, path: Path, names: Path | None = None) -> list[str]:
+def changed(folder: Path, path: Path) -> list[str]:
     """Return the recorded files that are gone, or have another size or time; no bytecode.
 
-    Without a record, return its path. With `names`, return also what is gone of these.
+    Without a record, return its path.
     """
     state, recorded = _state(folder), _recorded(path)
     if not recorded:
         return [str(path)]
     wrong = {name for name, now in recorded.items() if now and state.get(name, [])[1:3] != now[1:3]}
-    wrong |= (read_names(names) or set()) - state.keys() if names else set()
-    return sorted(name for name in wrong if not name.endswith((".pyc", "__pycache__")))
+    return _without_bytecode(wrong)
+
+
+def gone(folder: Path, path: Path, names: Path) -> list[str]:
+    """Return those of the recorded names that are gone and no file of a step; no bytecode."""
+    others = (read_names(names) or set()) - _recorded(path).keys()
+    return _without_bytecode({name for name in others if not os.path.lexists(folder / name)})
+
+
+def _without_bytecode(names: set[str]) -> list[str]:
+    return sorted(name for name in names if not name.endswith((".pyc", "__pycache__")))
 
 
 def _recorded(path: Path) -> State:

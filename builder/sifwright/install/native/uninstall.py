@@ -7,6 +7,7 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from sifwright.install.native import tree_snapshot
 from sifwright.install.native.install import claimed, write_record
 from sifwright.install.native.native_folder import NativeFolder
 from sifwright.launch import staging
-from sifwright.system.tempdirs import remove
+from sifwright.system.tempdirs import NO_ROOM, remove
 
 # A folder that still has something in it (rmdir(2)).
 _NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
@@ -24,26 +25,64 @@ _NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
 def uninstall(folder: NativeFolder) -> list[str]:
     """Remove all that the record names; return the names of other files there.
 
-    Raises `UsageError` if the folder is not ours, `MachineError` if somebody installs there.
+    Raises `UsageError` if the folder is not ours, or not for this user to write, `MachineError` if
+    somebody installs there.
     """
     if not folder.record.exists():
         message = "is no folder of 'sifwright install'"
         fix = "Name the --prefix that it was installed with."
         raise UsageError.of(message, where=str(folder.root), fix=fix)
     record = folder.read()
-    with claimed(folder):
+    folder.require_writable("Let the owner give this command.")
+    with _claimed(folder, record):
         own = _own_names(folder, record)
-        # Reverse order: the contents of a folder come before it.
-        for name in sorted(own, reverse=True):
+        for name in _inside_first(own):
             _remove(folder.root / name)
-        # If this run is stopped from here on, the next one finds no version and no file of ours.
-        write_record(folder, {**record, "versions": {}, "files": [], "unfinished": []})
+        _forget(folder, record)
     remove(folder.scratch)
     shutil.rmtree(folder.private)
     folder.record.unlink()
     for path in record.get("folders", [str(folder.root)]):
         _remove(Path(path))
     return sorted(_others(folder.root, own))
+
+
+@contextmanager
+def _claimed(folder: NativeFolder, record: Mapping[str, Any]) -> Iterator[None]:
+    """Hold the folder inside; where there is no room for a claim, files of ours make some.
+
+    Meanwhile there is no room for the claim of another process either.
+    """
+    names: Iterator[str] | None = None
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(claimed(folder))
+                break
+            except OSError as error:
+                names = names or _inside_first(_own_names(folder, record))
+                name = next(names, "")
+                if error.errno not in NO_ROOM or not name:
+                    raise
+                _remove(folder.root / name)
+        yield
+
+
+def _forget(folder: NativeFolder, record: Mapping[str, Any]) -> None:
+    """Leave no version and no file in the record: whoever is stopped afterwards finds none of ours.
+
+    Others may have filled the disk again.
+    """
+    try:
+        write_record(folder, {**record, "versions": {}, "files": [], "unfinished": []})
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+
+
+def _inside_first(names: set[str]) -> Iterator[str]:
+    """Yield what is inside of a folder before the folder."""
+    return iter(sorted(names, reverse=True))
 
 
 def _own_names(folder: NativeFolder, record: Mapping[str, Any]) -> set[str]:

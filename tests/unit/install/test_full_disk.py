@@ -1,0 +1,104 @@
+"""Installations on small file systems that have no bytes, or no inodes, left."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.system.tempdirs import TEMPORARY_FIX
+from tests.conftest import run
+from tests.system.native.project import Project, make_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.unit.conftest import Cli
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+_INODES = 300
+_PAGE = 4096
+
+
+@pytest.fixture
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """Return a project whose prefix is below a small file system."""
+    folder = tmp_path_factory.mktemp("f")
+    project = make_project(folder)
+    (disk := folder / "disk").mkdir()
+    run(["mount", "-t", "tmpfs", "-o", f"size=3m,nr_inodes={_INODES}", "tmpfs", disk])
+    yield replace(project, prefix=disk / "made/prefix")
+    done = run(["umount", disk])
+    assert done.returncode == 0, done.stderr
+
+
+def use_all_bytes(disk: Path, pages_left: int = 0) -> None:
+    with (disk / "filler").open("wb", buffering=0) as file:
+        with suppress(OSError):
+            while file.write(bytes(_PAGE)):
+                pass
+        file.truncate(file.tell() - pages_left * _PAGE)
+
+
+def use_all_inodes(disk: Path, left: int = 0) -> None:
+    for number in range(os.statvfs(disk).f_ffree - left):
+        (disk / f"filler-{number}").touch()
+
+
+def is_removed(project: Project, run_cli: Cli) -> bool:
+    """Return whether uninstall removes all but the fillers."""
+    disk = project.prefix.parents[1]
+    done = run_cli("uninstall", project.prefix)
+    left = [path for path in disk.iterdir() if not path.name.startswith("filler")]
+    return (done.code, left) == (0, [])
+
+
+@pytest.mark.parametrize("fill", [use_all_bytes, use_all_inodes])
+def test_uninstall(project: Project, run_cli: Cli, fill: Callable[[Path], None]) -> None:
+    assert run_cli(*project.words()).code == 0
+    fill(project.prefix.parents[1])
+    assert is_removed(project, run_cli)
+
+
+def test_a_step_that_fills_the_disk(project: Project, run_cli: Cli) -> None:
+    project.add("last", last='cp /dev/zero "$INSTALL_PREFIX/big"')
+    assert run_cli(*project.words()).code == 6
+    use_all_bytes(project.prefix.parents[1])
+    assert is_removed(project, run_cli)
+
+
+def test_new_facts_of_the_site(project: Project, run_cli: Cli) -> None:
+    """Leave a whole file in place of one that has no room."""
+    assert run_cli(*project.words()).code == 0
+    activate = project.prefix / "current/bin/activate"
+    before = activate.read_bytes()
+    site = project.folder / "defs/sites/local.yaml"
+    site.write_text(site.read_text().replace('"value": "yes"', f'"value": "{"x" * _PAGE}"'))
+    use_all_bytes(project.prefix.parents[1], pages_left=1)
+    assert run_cli(*project.words()).code == 5
+    assert activate.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("left", "where", "fix"),
+    [
+        (0, "", "Free some, or name another --prefix."),
+        (2, "", "Free some, or name another --prefix."),
+        (6, "", "Free some, or name another --prefix."),
+        (9, "/.sifwright/tmp", TEMPORARY_FIX),
+        (20, "/.sifwright/tmp", TEMPORARY_FIX),
+    ],
+)
+def test_too_few_inodes(project: Project, run_cli: Cli, left: int, where: str, fix: str) -> None:
+    """Leave nothing, or something that uninstall removes, wherever they run out."""
+    disk = project.prefix.parents[1]
+    use_all_inodes(disk, left)
+    done = run_cli(*project.words())
+    start = f"sifwright: {project.prefix}{where}: cannot be written: No space left on device ("
+    end = f"too many files)\n    {fix}\n"
+    assert (done.code, done.err.startswith(start), done.err.endswith(end)) == (5, True, True)
+    assert not (disk / "made").exists() or is_removed(project, run_cli)
