@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,16 @@ from sifwright.launch import staging
 from tests.unit.conftest import CHECKOUT, Cli, program
 from tests.unit.jobs import Bench, directives
 
+# Ends at SIGTERM, and shows whether its copy is there; or else at the end of its input.
+ENDS = """
+import os, signal, sys
+def end(*_):
+    os.write(1, b"%d" % os.path.exists(sys.prefix + "/bin/tool"))
+    os._exit(44)
+signal.signal(signal.SIGTERM, end)
+os.write(1, b"ready\\n")
+sys.stdin.read()
+"""
 # Where the ranks' Python is, and what a script of the environment begins with.
 SHOW = "import sys; print(sys.prefix, open(sys.prefix + '/bin/tool').readline().strip())"
 
@@ -31,9 +42,9 @@ def environment(tmp_path: Path) -> Path:
     return folder
 
 
-def _job(run_cli: Cli, environment: Path) -> str:
+def _job(run_cli: Cli, environment: Path, program: str = SHOW) -> str:
     words = ("--site", "local", "--nodes", "1", "--environment", environment, "--stage")
-    done = run_cli("--project", CHECKOUT, "jobscript", *words, "--", "-c", SHOW)
+    done = run_cli("--project", CHECKOUT, "jobscript", *words, "--", "-c", program)
     assert done.code == 0, done.err
     return done.out
 
@@ -99,6 +110,43 @@ def test_uncopied_files_are_named_and_read_in_place(
     assert (done.returncode, done.stdout.split()[0]) == (0, str(environment))
     assert f"job: {environment} was not copied to the nodes" in done.stderr
     assert not list(stage.glob("sw-*-*/e*"))
+
+
+@contextmanager
+def _running(text: str, stage: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start a job, whose input ends with the block."""
+    script = stage / "job.sh"
+    script.write_text(text)
+    env = {"PATH": "/usr/bin:/bin", "SIFWRIGHT_STAGE_DIR": str(stage)}
+    command, pipe = [program("bash"), str(script)], subprocess.PIPE
+    with subprocess.Popen(command, env=env, text=True, stdin=pipe, stdout=pipe) as process:
+        yield process
+
+
+def test_a_signal_ends_the_ranks_before_their_files(
+    run_cli: Cli, environment: Path, stage: Path
+) -> None:
+    staging.pack_environment(environment)
+    with _running(_job(run_cli, environment, ENDS), stage) as job:
+        assert job.stdout
+        assert job.stdout.readline() == "ready\n"
+        job.terminate()
+        assert job.wait(240) == 44
+        assert job.communicate()[0] == "1"
+    assert not list(stage.glob("sw-*"))
+
+
+def test_a_signal_before_there_are_ranks(run_cli: Cli, environment: Path, stage: Path) -> None:
+    archive = staging.pack_environment(environment)
+    text = _job(run_cli, environment)
+    archive.unlink()
+    os.mkfifo(archive)
+    archive.with_name(f"{archive.name}.sha256").touch()
+    with _running(text, stage) as job:
+        with archive.open("wb"):  # waits for the job to read the archive
+            job.terminate()
+        assert (job.wait(240), job.communicate()[0]) == (143, "")
+    assert not list(stage.glob("sw-*"))
 
 
 def test_an_archive_must_be_there_and_of_now(run_cli: Cli, environment: Path) -> None:
