@@ -112,6 +112,20 @@ def test_uncopied_files_are_named_and_read_in_place(
     assert not list(stage.glob("sw-*-*/e*"))
 
 
+@pytest.mark.parametrize("name", ["a&b", "a;b", "a|b", "a b", "it's"])
+def test_a_disk_with_characters_of_the_shell(
+    run_cli: Cli, environment: Path, stage: Path, name: str
+) -> None:
+    """Start as without --stage, caches included: scripts of a copy cannot have such a path."""
+    staging.pack_environment(environment)
+    program = "import os, sys; print(sys.prefix, [x for x in os.environ.values() if '/sw-' in x])"
+    done = _run(_job(run_cli, environment, program), stage / name)
+    assert (done.returncode, done.stdout) == (0, f"{environment} []\n")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"job: {environment} was not copied to the nodes")
+    assert f"not '{stage}/{name}/sw-" in line
+
+
 @contextmanager
 def _running(text: str, stage: Path) -> Iterator[subprocess.Popen[str]]:
     """Start a job, whose input ends with the block."""
