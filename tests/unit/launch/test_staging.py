@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +70,9 @@ def test_it_starts_from_the_copy_and_leaves_nothing(
     link = tmp_path / "current"
     link.symlink_to(environment.name)
     assert run_cli("stage", link).code == 0
-    (tmp_path / "temporary").mkdir()
+    for folder in (tmp_path / "temporary", environment / "lib/__pycache__"):
+        folder.mkdir()
+    (environment / "lib/__pycache__/tool.pyc").touch()
     done = _run(_job(run_cli, link), stage, TMPDIR=str(tmp_path / "temporary"))
     assert (done.returncode, done.stderr) == (0, "")
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -124,6 +126,34 @@ def test_a_disk_with_characters_of_the_shell(
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"job: {environment} was not copied to the nodes")
     assert f"not '{stage}/{name}/sw-" in line
+
+
+def _add(environment: Path) -> None:
+    (environment / "new").touch()
+    os.utime(environment / "new", (1, 1))
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "deletion": lambda environment: (environment / "neighbour").unlink(),
+    "rename": lambda environment: (environment / "neighbour").rename(environment / "other"),
+    "addition": _add,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_environment_is_noticed(
+    run_cli: Cli, environment: Path, stage: Path, change: str
+) -> None:
+    """Refuse it when the script is written; later, start from where it is."""
+    staging.pack_environment(environment)
+    text = _job(run_cli, environment)
+    CHANGES[change](environment)
+    assert staging.is_stale(environment)
+    done = _run(text, stage)
+    assert (done.returncode, done.stdout.split()[0]) == (0, str(environment))
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"job: {environment} was not copied to the nodes")
+    assert "it has changed since its archive was written" in line
 
 
 @contextmanager
