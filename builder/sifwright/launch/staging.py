@@ -32,7 +32,8 @@ _NOT_RUN = ("conda-meta/", "pkgs/")
 
 def fingerprint_file(path: Path) -> Path:
     """Write the fingerprint of an image beside it, so that no job has to read the image first."""
-    return _write_fingerprint(Path(os.path.realpath(path)))
+    image = Path(os.path.realpath(path))
+    return _write_fingerprint(image, _mode_like(image))
 
 
 def pack_environment(environment: Path) -> Path:
@@ -53,9 +54,10 @@ def pack_environment(environment: Path) -> Path:
         done = processes.capture([*tar, f"--directory={root}", "."], timeout=3600)
         if done.returncode:
             raise MachineError.of(f"tar: {done.stderr.strip()}", where=str(root))
+        new.chmod(_mode_like(root))
         files.publish(new, root / ARCHIVE)
     pattern = _SPECIAL.sub(r"\\\1", str(root))
-    _write_fingerprint(root / ARCHIVE, str(root), pattern, of_names)
+    _write_fingerprint(root / ARCHIVE, _mode_like(root), str(root), pattern, of_names)
     return root / ARCHIVE
 
 
@@ -106,8 +108,13 @@ def _files_with(root: Path) -> Iterator[str]:
                     yield name
 
 
-def _write_fingerprint(path: Path, *lines: str) -> Path:
+def _mode_like(source: Path) -> int:
+    """Return the mode of a file for those who can read the source."""
+    return source.stat().st_mode & 0o644
+
+
+def _write_fingerprint(path: Path, mode: int, *lines: str) -> Path:
     target = path.with_name(f"{path.name}{_FINGERPRINT}")
     text = "".join(f"{line}\n" for line in (f"{files.sha256(path)}  {path.name}", *lines))
-    files.write(target, os.fsencode(text), mode=0o644)
+    files.write(target, os.fsencode(text), mode=mode)
     return target

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 import subprocess
 import sys
 import tempfile
@@ -91,6 +92,20 @@ def test_paths_are_replaced_in_programs_and_whole_only(
     prefix = Path(_run(text, stage).stdout.split()[0])
     assert (prefix / "library.so").read_bytes() == b"\0" + os.fsencode(prefix) + b"/lib\0\xff"
     assert (prefix / "neighbour").read_text() == f"{environment}-2\n"
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o750, 0o700])
+def test_who_reads_the_environment_reads_its_archive(
+    environment: Path, run_cli: Cli, mode: int
+) -> None:
+    environment.chmod(mode)
+    before = os.umask(0o077)
+    try:
+        assert run_cli("stage", environment).code == 0
+    finally:
+        os.umask(before)
+    modes = {stat.S_IMODE((environment / name).stat().st_mode) for name in staging.PACKED}
+    assert modes == {mode & 0o644}
 
 
 @pytest.mark.parametrize("fault", ["damaged", "long", "absent"])
