@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,11 +16,10 @@ from figures import Result, Skipped, ratio
 from plain import program
 from project import IMAGE, LAYOUTS, SITE, Project
 
-from sifwright.launch.staging import pack_environment
 from sifwright.system.tempdirs import temporary_root, workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from figures import Figure, Settings
 
@@ -29,6 +29,8 @@ BY_VENV = 1.9
 VENV, IN_IMAGE = "plain venv", Path("/opt/venv")
 IMPORT = "import torch"
 RANKS = 8
+# A program of a job that lasts until its input ends.
+SHOW_PYTHON = "import sys; print(sys.executable, flush=True); sys.stdin.read()"
 DROP = Path("/proc/sys/vm/drop_caches")
 Walls = dict[str, list[float]]
 
@@ -82,11 +84,10 @@ def ranks_import_torch(settings: Settings) -> Result:
     subprocess.run([sys.executable, "-m", "sifwright", *install], check=True, stdout=sys.stderr)
     version = (prefix / "current").resolve()
     sif = project.sif("flat")
-    with workspace(temporary_root()) as disk:
-        copy = _staged(version, disk)
+    with workspace(temporary_root()) as disk, _staged(settings, version, disk) as python:
         in_sif = [engine, "exec", "--no-home", str(sif), str(IN_IMAGE / "bin/python")]
-        pythons = {"staged copy": copy / "venv/bin/python", "prefix": version / "venv/bin/python"}
-        starts = {"flat SIF": in_sif, **{name: [str(path)] for name, path in pythons.items()}}
+        pythons = {"staged copy": python, "prefix": str(version / "venv/bin/python")}
+        starts = {"flat SIF": in_sif, **{name: [path] for name, path in pythons.items()}}
         commands = {name: _ranks(start) for name, start in starts.items()}
         walls = _in_turn(commands, 3, lambda: None)
         calls = {name: _calls(command, [version, sif]) for name, command in commands.items()}
@@ -95,25 +96,23 @@ def ranks_import_torch(settings: Settings) -> Result:
     return Result(figures=figures, details={"calls with a file's name: all, shared": calls})
 
 
-def _staged(version: Path, disk: Path) -> Path:
-    """Return the copy of an installation, made as jobs make it."""
-    archive = pack_environment(version)
-    copy = Path(str(disk / "e").ljust(len(str(version)), "_"))
-    copy.mkdir()
-    for command in (
-        ["tar", "--extract", f"--file={archive}", f"--directory={copy}"],
-        [
-            "xargs",
-            f"--arg-file={copy}/.sifwright-stage",
-            "-d",
-            "\n",
-            "sed",
-            "-i",
-            f"s;{version};{copy};g",
-        ],
-    ):
-        subprocess.run(command, check=True, cwd=copy)
-    return copy
+@contextmanager
+def _staged(settings: Settings, version: Path, disk: Path) -> Iterator[str]:
+    """Yield the Python in the copy that a job has made of an installation; then end the job."""
+    sifwright = [sys.executable, "-m", "sifwright", "--project", str(settings.project)]
+    subprocess.run([*sifwright, "stage", str(version)], check=True, stdout=sys.stderr)
+    script = disk / "job.sh"
+    words = ["jobscript", "--site", SITE, "--nodes", "1", "--environment", str(version), "--stage"]
+    words += ["--output", str(script), "--", "-c", SHOW_PYTHON]
+    subprocess.run([*sifwright, *words], check=True, stdout=sys.stderr)
+    env = {**os.environ, "SIFWRIGHT_STAGE_DIR": str(disk)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen([script], env=env, stdin=pipe, stdout=pipe, encoding="utf-8") as job:
+        assert job.stdout is not None  # for the type checker: PIPE was asked for
+        python = job.stdout.readline().rstrip("\n")
+        if not python.startswith(f"{disk}/"):
+            raise Skipped(f"no copy of {version} below {disk}")
+        yield python
 
 
 def _ranks(start: Sequence[str]) -> list[str]:

@@ -56,13 +56,14 @@ def _environment(request: JobRequest) -> Iterator[Problem]:
 
 
 def _stage(request: JobRequest) -> Iterator[Problem]:
-    """Yield an archive that is missing, or older than its environment."""
+    """Yield an archive that is missing, or that its environment has changed since."""
     folder = Path(request.environment)
     if not request.stage or not request.environment or not folder.is_dir():
         return
     archive, fix = folder / staging.ARCHIVE, f"Write it: sifwright stage {folder}"
-    if not archive.exists():
-        yield Problem(where=f"--stage {archive}", what="there is no such file", fix=fix)
+    missing = [folder / name for name in staging.PACKED if not (folder / name).exists()]
+    if missing:
+        yield Problem(where=f"--stage {missing[0]}", what="there is no such file", fix=fix)
     elif staging.is_stale(folder):
         message = "the environment has changed since its archive was written"
         yield Problem(where=f"--stage {archive}", what=message, fix=fix)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sifwright.catalog import site_environment
 from sifwright.errors import PlanError, quoted
-from sifwright.launch import directives, job_mpi, launch_command
+from sifwright.launch import directives, job_mpi, launch_command, staging
 from sifwright.launch.model import Job
 from sifwright.render import shell
 from sifwright.render.templating import template
@@ -35,6 +35,7 @@ def render_jobscript(job: Job) -> str:
         environment_mpi=job_mpi.environment_mpi(job),
         stage_path=job.site.local_disk.path if job.site.local_disk else _TEMPORARY,
         per_node=_per_node(job),
+        names=staging.NAMES,
     )
 
 

@@ -16,8 +16,14 @@ from sifwright.system.tempdirs import workspace
 
 ARCHIVE = "sifwright-stage.tar"
 _FINGERPRINT = ".sha256"
+# Prints the fingerprint of all names in a folder, here and in jobs: no file needs to be looked at.
+# Bytecode is left out, which every start may write.
+NAMES = (
+    'find "$1/." -name __pycache__ -prune -o'
+    f" ! -name '*.pyc' ! -name '{ARCHIVE}*' -printf '%P\\n' | LC_ALL=C sort | sha256sum"
+)
 # Both files that `pack_environment` writes.
-PACKED = {ARCHIVE, f"{ARCHIVE}{_FINGERPRINT}"}
+PACKED = (ARCHIVE, f"{ARCHIVE}{_FINGERPRINT}")
 # The list of files in the archive; one with a line break in its name is left out.
 _LIST = ".sifwright-stage"
 _SPECIAL = re.compile(r"([.*\[\]^$\\;])")
@@ -26,7 +32,8 @@ _NOT_RUN = ("conda-meta/", "pkgs/")
 
 def fingerprint_file(path: Path) -> Path:
     """Write the fingerprint of an image beside it, so that no job has to read the image first."""
-    return _write_fingerprint(Path(os.path.realpath(path)))
+    image = Path(os.path.realpath(path))
+    return _write_fingerprint(image, _mode_like(image))
 
 
 def pack_environment(environment: Path) -> Path:
@@ -38,6 +45,7 @@ def pack_environment(environment: Path) -> Path:
     if not (names := list(_files_with(root))):
         message = "no file of it holds this path: it was moved, or made under another path"
         raise UsageError.of(message, where=str(root), fix="Name it as it was made.")
+    of_names = _names(root)  # before: what changes meanwhile makes the archive stale
     with workspace(root) as folder:
         (folder / _LIST).write_bytes(os.fsencode("".join(f"{name}\n" for name in names)))
         new = folder / ARCHIVE
@@ -46,8 +54,10 @@ def pack_environment(environment: Path) -> Path:
         done = processes.capture([*tar, f"--directory={root}", "."], timeout=3600)
         if done.returncode:
             raise MachineError.of(f"tar: {done.stderr.strip()}", where=str(root))
+        new.chmod(_mode_like(root))
         files.publish(new, root / ARCHIVE)
-    _write_fingerprint(root / ARCHIVE, str(root), _SPECIAL.sub(r"\\\1", str(root)))
+    pattern = _SPECIAL.sub(r"\\\1", str(root))
+    _write_fingerprint(root / ARCHIVE, _mode_like(root), str(root), pattern, of_names)
     return root / ARCHIVE
 
 
@@ -58,10 +68,21 @@ def environment_root(environment: Path) -> Path:
 
 
 def is_stale(environment: Path) -> bool:
-    """Return whether a file of the environment is newer than its archive."""
+    """Return whether the environment has other names, or newer files, than its archive."""
     root = environment_root(environment)
-    packed = (root / ARCHIVE).stat().st_mtime_ns
-    return any(path.lstat().st_mtime_ns > packed for path in _files(root))
+    archive, fingerprint = (root / name for name in PACKED)
+    packed = archive.stat().st_mtime_ns
+    is_newer = any(path.lstat().st_mtime_ns > packed for path in _files(root))
+    return is_newer or fingerprint.read_bytes().splitlines()[3:] != [_names(root).encode()]
+
+
+def _names(root: Path) -> str:
+    """Return the fingerprint of the names in an environment."""
+    command = ["bash", "-o", "pipefail", "-c", NAMES, "bash", str(root)]
+    done = processes.capture(command, timeout=3600)
+    if done.returncode:
+        raise MachineError.of(f"find: {done.stderr.strip()}", where=str(root))
+    return done.stdout.strip()
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -87,8 +108,13 @@ def _files_with(root: Path) -> Iterator[str]:
                     yield name
 
 
-def _write_fingerprint(path: Path, *lines: str) -> Path:
+def _mode_like(source: Path) -> int:
+    """Return the mode of a file for those who can read the source."""
+    return source.stat().st_mode & 0o644
+
+
+def _write_fingerprint(path: Path, mode: int, *lines: str) -> Path:
     target = path.with_name(f"{path.name}{_FINGERPRINT}")
     text = "".join(f"{line}\n" for line in (f"{files.sha256(path)}  {path.name}", *lines))
-    files.write(target, os.fsencode(text), mode=0o644)
+    files.write(target, os.fsencode(text), mode=mode)
     return target

@@ -36,13 +36,16 @@ print(os.uname().nodename, sys.prefix, pip.split()[3], os.path.realpath(sys.pref
 CONTAINER = """import os
 print(os.uname().nodename, os.environ["APPTAINER_CONTAINER"], open("/packages/note").read())
 """
+TORCH = """import os, torch
+print(os.uname().nodename, os.environ["APPTAINER_CONTAINER"], torch.ones(3).sum().item())
+"""
 
 
 @pytest.fixture
 def disks(slurm: Cluster) -> Iterator[None]:
     """Mount a disk of its own on every node."""
     for node in NODES:
-        slurm.run("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", DISK, host=node)
+        slurm.run("mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", DISK, host=node)
     yield
     for node in NODES:
         assert slurm.run("ls", DISK, host=node).stdout == "", "a job leaves nothing"
@@ -64,7 +67,7 @@ def _job(arguments: str = SHOW, **where: object) -> str:
     request = JobRequest(
         nodes=2,
         ranks_per_node=2,
-        time="00:01:00",
+        time="00:04:00",
         stage=True,
         arguments=("-c", arguments),
         run_scripts=str(ROOT / "runscripts"),
@@ -160,3 +163,16 @@ def test_an_image_and_squashed_packages_without_the_shared_files(
     staged = f"{DISK}/sw-0-{job.number}/image.sif"
     lines = [line.split() for line in job.output.splitlines()]
     assert sorted(lines) == [[node, staged, "packages"] for node in NODES[:2] for _ in range(2)]
+
+
+@pytest.mark.slow
+@pytest.mark.image
+@pytest.mark.usefixtures("disks")
+def test_torch_from_an_image_on_the_nodes(slurm: Cluster, image: Path) -> None:
+    """Send an image of real size by sbcast, and import torch from the copies."""
+    assert image.stat().st_size > 300e6
+    job = slurm.sbatch(_job(TORCH, sif=image))
+    assert job.state == "COMPLETED", job.errors
+    staged = f"{DISK}/sw-0-{job.number}/image.sif"
+    lines = [line.split() for line in job.output.splitlines()]
+    assert sorted(lines) == [[node, staged, "3.0"] for node in NODES[:2] for _ in range(2)]

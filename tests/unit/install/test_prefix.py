@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.system.native.project import Project, as_ordinary_user, make_project
+from tests.unit.conftest import CHECKOUT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,6 +104,23 @@ def test_a_copy_of_an_installation(project: Project, run_cli: Cli, tmp_path: Pat
     shutil.copytree(project.prefix, tmp_path / "copy", symlinks=True)
     done = run_cli("uninstall", tmp_path / "copy")
     assert (done.code, f"was moved: it was installed as {project.prefix}" in done.err) == (2, True)
+
+
+def test_a_job_in_an_installation_that_was_moved(
+    project: Project, run_cli: Cli, tmp_path: Path
+) -> None:
+    """Refuse it by any path, unless the old path leads to the new one."""
+    assert run_cli(*project.words()).code == 0
+    moved = project.prefix.rename(tmp_path / "moved")
+    script = tmp_path / "job.sh"
+    words = ("jobscript", "--site", "local", "--nodes", "1", "--run-in", "host", "--output", script)
+    for path in (moved / "current", *(moved / "versions").iterdir()):
+        done = run_cli("--project", CHECKOUT, *words, "--environment", path, "--", "train.py")
+        assert f"was moved: it was installed as {project.prefix}" in done.err
+        assert (done.code, script.exists()) == (2, False)
+    project.prefix.symlink_to(moved)
+    done = run_cli("--project", CHECKOUT, *words, "--environment", path, "--", "train.py")
+    assert done.code == 0, done.err
 
 
 def test_a_file_system_without_hard_links(

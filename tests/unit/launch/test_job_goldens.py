@@ -117,6 +117,7 @@ PLAIN = {
         "launch",
         "line",
         "mark",
+        "names",
         "shape",
         '"; do" if loop.last else " \\\\"',
     ),

@@ -2,10 +2,12 @@
 
 import os
 import re
+import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,16 @@ from sifwright.launch import staging
 from tests.unit.conftest import CHECKOUT, Cli, program
 from tests.unit.jobs import Bench, directives
 
+# Ends at SIGTERM, and shows whether its copy is there; or else at the end of its input.
+ENDS = """
+import os, signal, sys
+def end(*_):
+    os.write(1, b"%d" % os.path.exists(sys.prefix + "/bin/tool"))
+    os._exit(44)
+signal.signal(signal.SIGTERM, end)
+os.write(1, b"ready\\n")
+sys.stdin.read()
+"""
 # Program that prints the folder of the ranks' Python, and the first line of a script there.
 SHOW = "import sys; print(sys.prefix, open(sys.prefix + '/bin/tool').readline().strip())"
 
@@ -31,9 +43,9 @@ def environment(tmp_path: Path) -> Path:
     return folder
 
 
-def _job(run_cli: Cli, environment: Path) -> str:
+def _job(run_cli: Cli, environment: Path, program: str = SHOW) -> str:
     words = ("--site", "local", "--nodes", "1", "--environment", environment, "--stage")
-    done = run_cli("--project", CHECKOUT, "jobscript", *words, "--", "-c", SHOW)
+    done = run_cli("--project", CHECKOUT, "jobscript", *words, "--", "-c", program)
     assert done.code == 0, done.err
     return done.out
 
@@ -59,7 +71,9 @@ def test_it_starts_from_the_copy_and_leaves_nothing(
     link = tmp_path / "current"
     link.symlink_to(environment.name)
     assert run_cli("stage", link).code == 0
-    (tmp_path / "temporary").mkdir()
+    for folder in (tmp_path / "temporary", environment / "lib/__pycache__"):
+        folder.mkdir()
+    (environment / "lib/__pycache__/tool.pyc").touch()
     done = _run(_job(run_cli, link), stage, TMPDIR=str(tmp_path / "temporary"))
     assert (done.returncode, done.stderr) == (0, "")
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -78,6 +92,20 @@ def test_paths_are_replaced_in_programs_and_whole_only(
     prefix = Path(_run(text, stage).stdout.split()[0])
     assert (prefix / "library.so").read_bytes() == b"\0" + os.fsencode(prefix) + b"/lib\0\xff"
     assert (prefix / "neighbour").read_text() == f"{environment}-2\n"
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o750, 0o700])
+def test_who_reads_the_environment_reads_its_archive(
+    environment: Path, run_cli: Cli, mode: int
+) -> None:
+    environment.chmod(mode)
+    before = os.umask(0o077)
+    try:
+        assert run_cli("stage", environment).code == 0
+    finally:
+        os.umask(before)
+    modes = {stat.S_IMODE((environment / name).stat().st_mode) for name in staging.PACKED}
+    assert modes == {mode & 0o644}
 
 
 @pytest.mark.parametrize("fault", ["damaged", "long", "absent"])
@@ -99,6 +127,85 @@ def test_uncopied_files_are_named_and_read_in_place(
     assert (done.returncode, done.stdout.split()[0]) == (0, str(environment))
     assert f"job: {environment} was not copied to the nodes" in done.stderr
     assert not list(stage.glob("sw-*-*/e*"))
+
+
+@pytest.mark.parametrize("name", ["a&b", "a;b", "a|b", "a b", "it's"])
+def test_a_disk_with_characters_of_the_shell(
+    run_cli: Cli, environment: Path, stage: Path, name: str
+) -> None:
+    """Start as without --stage, caches included: scripts of a copy cannot have such a path."""
+    staging.pack_environment(environment)
+    program = "import os, sys; print(sys.prefix, [x for x in os.environ.values() if '/sw-' in x])"
+    done = _run(_job(run_cli, environment, program), stage / name)
+    assert (done.returncode, done.stdout) == (0, f"{environment} []\n")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"job: {environment} was not copied to the nodes")
+    assert f"not '{stage}/{name}/sw-" in line
+
+
+def _add(environment: Path) -> None:
+    (environment / "new").touch()
+    os.utime(environment / "new", (1, 1))
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "deletion": lambda environment: (environment / "neighbour").unlink(),
+    "rename": lambda environment: (environment / "neighbour").rename(environment / "other"),
+    "addition": _add,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_environment_is_noticed(
+    run_cli: Cli, environment: Path, stage: Path, change: str
+) -> None:
+    """Refuse it when the script is written; later, start from where it is."""
+    staging.pack_environment(environment)
+    text = _job(run_cli, environment)
+    CHANGES[change](environment)
+    assert staging.is_stale(environment)
+    done = _run(text, stage)
+    assert (done.returncode, done.stdout.split()[0]) == (0, str(environment))
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"job: {environment} was not copied to the nodes")
+    assert "it has changed since its archive was written" in line
+
+
+@contextmanager
+def _running(text: str, stage: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start a job, whose input ends with the block."""
+    script = stage / "job.sh"
+    script.write_text(text)
+    env = {"PATH": "/usr/bin:/bin", "SIFWRIGHT_STAGE_DIR": str(stage)}
+    command, pipe = [program("bash"), str(script)], subprocess.PIPE
+    with subprocess.Popen(command, env=env, text=True, stdin=pipe, stdout=pipe) as process:
+        yield process
+
+
+def test_a_signal_ends_the_ranks_before_their_files(
+    run_cli: Cli, environment: Path, stage: Path
+) -> None:
+    staging.pack_environment(environment)
+    with _running(_job(run_cli, environment, ENDS), stage) as job:
+        assert job.stdout
+        assert job.stdout.readline() == "ready\n"
+        job.terminate()
+        assert job.wait(240) == 44
+        assert job.communicate()[0] == "1"
+    assert not list(stage.glob("sw-*"))
+
+
+def test_a_signal_before_there_are_ranks(run_cli: Cli, environment: Path, stage: Path) -> None:
+    archive = staging.pack_environment(environment)
+    text = _job(run_cli, environment)
+    archive.unlink()
+    os.mkfifo(archive)
+    archive.with_name(f"{archive.name}.sha256").touch()
+    with _running(text, stage) as job:
+        with archive.open("wb"):  # waits for the job to read the archive
+            job.terminate()
+        assert (job.wait(240), job.communicate()[0]) == (143, "")
+    assert not list(stage.glob("sw-*"))
 
 
 def test_an_archive_must_be_there_and_of_now(run_cli: Cli, environment: Path) -> None:

@@ -14,6 +14,7 @@ from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import matrix
 from sifwright.cli.options.context import load
 from sifwright.images.sif.fingerprint import expected_digests
+from sifwright.install.native.native_folder import refuse_moved_environment
 from sifwright.launch import image_check, job_files, job_image_mpi, job_notes
 from sifwright.launch.job import decide_job
 from sifwright.launch.job_rules import ACCOUNTS
@@ -107,6 +108,8 @@ def run(arguments: Namespace) -> None:
     job = decide_job(site, replace(request, mpi=mpi))
     if not arguments.elsewhere:
         job_files.require(job.request, site.delivery)
+        if job.request.environment:
+            refuse_moved_environment(Path(job.request.environment))
     if job.run_in == "container" and site.delivery == "sif":
         job = replace(job, request=_with_check(job.request))
     data = render_jobscript(job).encode()

@@ -191,6 +191,13 @@ def without_link(folder: NativeFolder) -> NativeFolder:
     return recorded if recorded.root.resolve() == folder.root.resolve() else folder
 
 
+def refuse_moved_environment(environment: Path) -> None:
+    """Raise `UsageError` if the environment is in an installation that was moved."""
+    for parent in environment.resolve().parents:
+        if parent.name == _VERSIONS and (parent.parent / _RECORD).exists():
+            _refuse_moved(without_link(NativeFolder(parent.parent)))
+
+
 def _refuse_moved(folder: NativeFolder) -> None:
     """Raise `UsageError` if the folder was moved: scripts in it have its old path."""
     made_for = folder.read().get("prefix")
