@@ -141,7 +141,7 @@ def _copy_lines(
 
 def _stop(process: subprocess.Popen[str]) -> None:
     """Ask the group to end as Ctrl-C would, then insist."""
-    # Where SIGINT is ignored, as a script's `&` sets it, the command has inherited this.
+    # A script's `&` makes us ignore SIGINT, and the command has inherited this.
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     _signal_group(process, signal.SIGTERM if is_ignored else signal.SIGINT)
     deadline = time.monotonic() + STOP_SECONDS

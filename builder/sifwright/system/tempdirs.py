@@ -19,7 +19,7 @@ from sifwright.system.liveness import ProcessIdentity
 _SILENCE = 600.0
 # Seconds; with `mount -o discard`, removing takes up to 0.3 ms a file (measured).
 _REMOVAL = 1800.0
-# Of a full disk, a quota that is used up, and a limit of the size of files.
+# Errors of a full disk, a used-up quota, and a limit of the size of files.
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 TEMPORARY_FIX = "Free space there, or set APPTAINER_TMPDIR to another folder."
 

@@ -109,7 +109,7 @@ def test_a_copy_of_an_installation(project: Project, run_cli: Cli, tmp_path: Pat
 def test_a_job_in_an_installation_that_was_moved(
     project: Project, run_cli: Cli, tmp_path: Path
 ) -> None:
-    """Refuse it by any path, unless the old path leads to the new one."""
+    """Refuse it by any path, as check-comm does, unless the old path leads to the new one."""
     assert run_cli(*project.words()).code == 0
     moved = project.prefix.rename(tmp_path / "moved")
     script = tmp_path / "job.sh"
@@ -118,6 +118,8 @@ def test_a_job_in_an_installation_that_was_moved(
         done = run_cli("--project", CHECKOUT, *words, "--environment", path, "--", "train.py")
         assert f"was moved: it was installed as {project.prefix}" in done.err
         assert (done.code, script.exists()) == (2, False)
+    done = run_cli("--project", CHECKOUT, "check-comm", "local", "--environment", path)
+    assert (done.code, f"was moved: it was installed as {project.prefix}" in done.err) == (2, True)
     project.prefix.symlink_to(moved)
     done = run_cli("--project", CHECKOUT, *words, "--environment", path, "--", "train.py")
     assert done.code == 0, done.err

@@ -8,6 +8,7 @@ from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import matrix
 from sifwright.cli.options.context import built, load, resolve_plan
 from sifwright.errors import TestError
+from sifwright.install.native.native_folder import refuse_moved_environment
 from sifwright.launch.comm import check, results, start
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan.resolve import get_or_suggest
@@ -71,6 +72,7 @@ def _in_image(arguments: Namespace) -> tuple[Site, ImageFolder]:
 def _on_host(arguments: Namespace) -> tuple[Site, ImageFolder]:
     """Return the folder of the results beside those of images; the environment is no image."""
     start.require_environment(arguments.environment)
+    refuse_moved_environment(Path(arguments.environment))
     site = get_or_suggest(load(arguments).sites, arguments.site, "site")
     folder = Path(arguments.output, site.name, "host")
     folder.mkdir(parents=True, exist_ok=True)
