@@ -110,6 +110,8 @@ def _staged(settings: Settings, version: Path, disk: Path) -> Iterator[str]:
     with subprocess.Popen([script], env=env, stdin=pipe, stdout=pipe, encoding="utf-8") as job:
         assert job.stdout is not None  # for the type checker: PIPE was asked for
         python = job.stdout.readline().rstrip("\n")
+        if not python:
+            raise subprocess.CalledProcessError(job.wait(), str(script))
         if not python.startswith(f"{disk}/"):
             raise Skipped(f"no copy of {version} below {disk}")
         yield python

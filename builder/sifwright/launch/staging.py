@@ -28,12 +28,13 @@ PACKED = (ARCHIVE, f"{ARCHIVE}{_FINGERPRINT}")
 _LIST = ".sifwright-stage"
 _SPECIAL = re.compile(r"([.*\[\]^$\\;])")
 _NOT_RUN = ("conda-meta/", "pkgs/")
+# For all who may enter the folder of the environment or image.
+_MODE = 0o644
 
 
 def fingerprint_file(path: Path) -> Path:
     """Write the fingerprint of an image beside it, so that no job has to read the image first."""
-    image = Path(os.path.realpath(path))
-    return _write_fingerprint(image, _mode_like(image))
+    return _write_fingerprint(Path(os.path.realpath(path)))
 
 
 def pack_environment(environment: Path) -> Path:
@@ -45,19 +46,22 @@ def pack_environment(environment: Path) -> Path:
     if not (names := list(_files_with(root))):
         message = "no file of it holds this path: it was moved, or made under another path"
         raise UsageError.of(message, where=str(root), fix="Name it as it was made.")
-    of_names = _names(root)  # before: what changes meanwhile makes the archive stale
+    of_names = _names(root)
     with workspace(root) as folder:
         (folder / _LIST).write_bytes(os.fsencode("".join(f"{name}\n" for name in names)))
+        # A file that is written meanwhile is newer than the archive.
+        begun = (folder / _LIST).stat().st_mtime_ns
         new = folder / ARCHIVE
         skip = [f"--exclude=./{ARCHIVE}*", f"--exclude=./{folder.name}"]
         tar = ["tar", "--create", f"--file={new}", f"--directory={folder}", _LIST, *skip]
         done = processes.capture([*tar, f"--directory={root}", "."], timeout=3600)
         if done.returncode:
             raise MachineError.of(f"tar: {done.stderr.strip()}", where=str(root))
-        new.chmod(_mode_like(root))
+        new.chmod(_MODE)
+        os.utime(new, ns=(begun, begun))
         files.publish(new, root / ARCHIVE)
     pattern = _SPECIAL.sub(r"\\\1", str(root))
-    _write_fingerprint(root / ARCHIVE, _mode_like(root), str(root), pattern, of_names)
+    _write_fingerprint(root / ARCHIVE, str(root), pattern, of_names)
     return root / ARCHIVE
 
 
@@ -87,7 +91,8 @@ def _names(root: Path) -> str:
 
 def _files(root: Path) -> Iterator[Path]:
     """Yield the files of an environment without bytecode, which every start may write."""
-    for top, _, names in os.walk(root):
+    for top, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name != "__pycache__"]
         for name in names:
             if not name.startswith(ARCHIVE) and not name.endswith(".pyc"):
                 yield Path(top, name)
@@ -108,13 +113,8 @@ def _files_with(root: Path) -> Iterator[str]:
                     yield name
 
 
-def _mode_like(source: Path) -> int:
-    """Return the mode of a file for those who can read the source."""
-    return source.stat().st_mode & 0o644
-
-
-def _write_fingerprint(path: Path, mode: int, *lines: str) -> Path:
+def _write_fingerprint(path: Path, *lines: str) -> Path:
     target = path.with_name(f"{path.name}{_FINGERPRINT}")
     text = "".join(f"{line}\n" for line in (f"{files.sha256(path)}  {path.name}", *lines))
-    files.write(target, os.fsencode(text), mode=mode)
+    files.write(target, os.fsencode(text), mode=_MODE)
     return target

@@ -6,7 +6,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 
 from sifwright.catalog.model import Catalog, Modules, Site
 from sifwright.launch import staging
+from sifwright.system import processes
 from tests.unit.conftest import CHECKOUT, Cli, program
 from tests.unit.jobs import Bench, directives
 
@@ -73,7 +74,8 @@ def test_it_starts_from_the_copy_and_leaves_nothing(
     assert run_cli("stage", link).code == 0
     for folder in (tmp_path / "temporary", environment / "lib/__pycache__"):
         folder.mkdir()
-    (environment / "lib/__pycache__/tool.pyc").touch()
+    for name in ("tool.pyc", "tool.nbi"):
+        (environment / "lib/__pycache__" / name).touch()
     done = _run(_job(run_cli, link), stage, TMPDIR=str(tmp_path / "temporary"))
     assert (done.returncode, done.stderr) == (0, "")
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -94,21 +96,35 @@ def test_paths_are_replaced_in_programs_and_whole_only(
     assert (prefix / "neighbour").read_text() == f"{environment}-2\n"
 
 
-@pytest.mark.parametrize("mode", [0o755, 0o750, 0o700])
-def test_who_reads_the_environment_reads_its_archive(
-    environment: Path, run_cli: Cli, mode: int
-) -> None:
-    environment.chmod(mode)
+def test_everybody_in_the_folder_reads_the_archive(environment: Path, run_cli: Cli) -> None:
     before = os.umask(0o077)
     try:
         assert run_cli("stage", environment).code == 0
     finally:
         os.umask(before)
     modes = {stat.S_IMODE((environment / name).stat().st_mode) for name in staging.PACKED}
-    assert modes == {mode & 0o644}
+    assert modes == {0o644}
 
 
-@pytest.mark.parametrize("fault", ["damaged", "long", "absent"])
+def test_a_file_that_is_written_meanwhile_is_noticed(
+    environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Write it before tar ends, which may have read it."""
+    capture = processes.capture
+
+    def run(command: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
+        done = capture(command, timeout=timeout)
+        if command[0] == "tar":
+            end = Path(command[2].partition("=")[2]).stat().st_mtime_ns
+            os.utime(environment / "neighbour", ns=(end, end))
+        return done
+
+    monkeypatch.setattr(processes, "capture", run)
+    staging.pack_environment(environment)
+    assert staging.is_stale(environment)
+
+
+@pytest.mark.parametrize("fault", ["damaged", "long", "absent", "old"])
 def test_uncopied_files_are_named_and_read_in_place(
     run_cli: Cli, environment: Path, stage: Path, tmp_path: Path, fault: str
 ) -> None:
@@ -121,11 +137,16 @@ def test_uncopied_files_are_named_and_read_in_place(
     elif fault == "long":
         stage = tmp_path / ("x" * 99)
         stage.mkdir()
+    elif fault == "old":  # without a fingerprint of the names
+        fingerprint = environment / staging.PACKED[1]
+        fingerprint.write_bytes(b"".join(fingerprint.read_bytes().splitlines(keepends=True)[:3]))
     else:
         archive.unlink()
     done = _run(text, stage)
     assert (done.returncode, done.stdout.split()[0]) == (0, str(environment))
-    assert f"job: {environment} was not copied to the nodes" in done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"job: {environment} was not copied to the nodes")
+    assert line.endswith(")")  # the reason
     assert not list(stage.glob("sw-*-*/e*"))
 
 
@@ -185,8 +206,11 @@ def _running(text: str, stage: Path) -> Iterator[subprocess.Popen[str]]:
 def test_a_signal_ends_the_ranks_before_their_files(
     run_cli: Cli, environment: Path, stage: Path
 ) -> None:
+    """Leave another program of the job's shell alone."""
     staging.pack_environment(environment)
-    with _running(_job(run_cli, environment, ENDS), stage) as job:
+    other = "tail --pid=$$ --follow /dev/null >/dev/null &"
+    text = _job(run_cli, environment, ENDS).replace("\nranks=", f"\n{other}\nranks=", 1)
+    with _running(text, stage) as job:
         assert job.stdout
         assert job.stdout.readline() == "ready\n"
         job.terminate()
