@@ -48,8 +48,8 @@ def test_a_link_to_an_installation(project: Project, run_cli: Cli, tmp_path: Pat
 @pytest.mark.parametrize(
     ("prefix", "message"),
     [
-        ("link", "link is a link to gone, which is not there"),
-        ("link/below", "link is a link to gone, which is not there"),
+        ("link", "link is a link to gone, which you cannot reach"),
+        ("link/below", "link is a link to gone, which you cannot reach"),
         ("file", "file is no folder"),
         ("file/deep/below", "file is no folder"),
     ],
@@ -136,6 +136,12 @@ def test_a_file_system_without_hard_links(
     assert done.code == 5
     assert f"{project.prefix}/.sifwright/claims: it is on a file system without hard" in done.err
     assert done.err.endswith("Choose another --prefix.\n")
+
+
+def test_report_without_an_installation(run_cli: Cli, tmp_path: Path) -> None:
+    done = run_cli("report", "--prefix", tmp_path / "gone")
+    message = f"{tmp_path}/gone: is no folder of 'sifwright install'"
+    assert (done.code, done.err.startswith(f"sifwright: {message}\n")) == (2, True), done.err
 
 
 def test_no_registry_is_asked_for_a_base(run_cli: Cli, tmp_path: Path) -> None:
