@@ -75,7 +75,7 @@ def test_no_folder_can_be_there(
 def test_the_installation_of_another_user(project: Project, run_cli: Cli, tmp_path: Path) -> None:
     assert run_cli(*project.words()).code == 0
     version = (project.prefix / "current").resolve()
-    project.add("last", last="echo other")
+    (version / "last/second").unlink()  # no note that it is installed again
     cases = {
         project.words(): (project.prefix / ".sifwright", "Name a folder of yours by --prefix."),
         project.words("--prefix", str(tmp_path / "new")): (
@@ -97,6 +97,8 @@ def test_the_installation_of_another_user(project: Project, run_cli: Cli, tmp_pa
         mode = f"{where.stat().st_mode & 0o7777:04o}"
         message = f"{where}: you may not write there (it belongs to root, mode {mode})"
         assert (done.returncode, done.stderr) == (2, f"sifwright: {message}\n    {fix}\n")
+
+        assert done.stdout == ""
 
 
 def test_a_copy_of_an_installation(project: Project, run_cli: Cli, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ _CLAIM = "install"
 class NativeRequest:
     """A plan, the folder of its version, and the texts of its modulefiles by their paths.
 
+    `damage` is a note of the damaged version that this one replaces; empty if there is none.
     `easyconfig` and `venv_hook` are the path and the text of the one and the other. `settings` are
     the options of the command line.
     """
@@ -38,6 +39,7 @@ class NativeRequest:
     settings: tuple[str, ...]
     folder: NativeFolder
     version: Path
+    damage: str
     modulefiles: dict[str, str]
     easyconfig: tuple[str, str]
     venv_hook: tuple[str, str]
@@ -83,6 +85,8 @@ def install(request: NativeRequest, progress: Progress) -> None:
         claimed(folder),
         Timer(progress) as timer,
     ):
+        if request.damage:
+            progress.note(request.damage)
         if not folder.record.exists():
             start = {"versions": {}, "files": [], "folders": missing, "unfinished": []}
             write_record(folder, {"prefix": str(folder.root), **start})
