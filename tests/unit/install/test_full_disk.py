@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.system.liveness import ProcessIdentity
 from sifwright.system.tempdirs import TEMPORARY_FIX
 from tests.conftest import run
 from tests.system.native.project import Project, make_project
@@ -62,6 +63,29 @@ def test_uninstall(project: Project, run_cli: Cli, fill: Callable[[Path], None])
     assert run_cli(*project.words()).code == 0
     fill(project.prefix.parents[1])
     assert is_removed(project, run_cli)
+
+
+@pytest.mark.parametrize(
+    ("clock", "message"), [("clock", "another process installs"), ("", "No space left")]
+)
+def test_uninstall_while_another_machine_installs(
+    project: Project, run_cli: Cli, clock: str, message: str
+) -> None:
+    """Remove nothing before that machine is silent; older versions have made no clock."""
+    assert run_cli(*project.words()).code == 0
+    private = project.prefix / ".sifwright"
+    claim = private / "claims/install"
+    claim.write_bytes(replace(ProcessIdentity.here(), host="elsewhere").encoded())
+    if not clock:
+        (private / "clock").unlink()
+    use_all_inodes(project.prefix.parents[1])
+    before = sorted(project.prefix.rglob("*"))
+    done = run_cli("uninstall", project.prefix)
+    assert (done.code, sorted(project.prefix.rglob("*"))) == (5, before)
+    assert message in done.err
+    if clock:
+        os.utime(claim, (0, 0))
+        assert is_removed(project, run_cli)
 
 
 def test_a_step_that_fills_the_disk(project: Project, run_cli: Cli) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.make_image.cache import claims
 from tests.system.native.project import Project, as_ordinary_user, make_project
 from tests.unit.conftest import CHECKOUT
 
@@ -97,7 +98,6 @@ def test_the_installation_of_another_user(project: Project, run_cli: Cli, tmp_pa
         mode = f"{where.stat().st_mode & 0o7777:04o}"
         message = f"{where}: you may not write there (it belongs to root, mode {mode})"
         assert (done.returncode, done.stderr) == (2, f"sifwright: {message}\n    {fix}\n")
-
         assert done.stdout == ""
 
 
@@ -138,12 +138,29 @@ def test_a_file_system_without_hard_links(
     assert done.code == 5
     assert f"{project.prefix}/.sifwright/claims: it is on a file system without hard" in done.err
     assert done.err.endswith("Choose another --prefix.\n")
+    assert not project.prefix.exists()
 
 
 def test_report_without_an_installation(run_cli: Cli, tmp_path: Path) -> None:
     done = run_cli("report", "--prefix", tmp_path / "gone")
     message = f"{tmp_path}/gone: is no folder of 'sifwright install'"
     assert (done.code, done.err.startswith(f"sifwright: {message}\n")) == (2, True), done.err
+
+
+def test_a_claim_that_meets_the_end_of_another(
+    project: Project, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refuse it, where the other process removes the folder of claims at that moment."""
+    attempt = claims.try_claim
+
+    def late(root: Path, key: str, *, fix: str) -> object:
+        (root / "claims").rmdir()
+        return attempt(root, key, fix=fix)
+
+    monkeypatch.setattr(claims, "try_claim", late)
+    done = run_cli(*project.words())
+    message = f"{project.prefix}: another process installs or uninstalls there"
+    assert (done.code, message in done.err) == (5, True), done.err
 
 
 def test_no_registry_is_asked_for_a_base(run_cli: Cli, tmp_path: Path) -> None:
