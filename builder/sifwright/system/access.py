@@ -12,8 +12,8 @@ _FIX = "Name another folder."
 def require_reachable(folder: Path, where: str) -> None:
     """Raise `UsageError` if no folder can be made or entered at a path."""
     for path in (*reversed(folder.parents), folder):
-        if path.is_symlink() and not path.exists():
-            message = f"{path} is a link to {path.readlink()}, which is not there"
+        if path.is_symlink() and not _may(path, os.F_OK):
+            message = f"{path} is a link to {path.readlink()}, which you cannot reach"
             raise UsageError.of(message, where=where, fix="Make it, or name another folder.")
         if not path.exists():
             return

@@ -4,8 +4,11 @@ import shutil
 from pathlib import Path
 
 from sifwright.errors import MachineError
-from sifwright.system.os_errors import nearest_existing_parent
+from sifwright.system.os_errors import inodes_left, nearest_existing_parent
 from sifwright.system.tempdirs import TEMPORARY_FIX
+
+# Bytes for each file of a layer that was never built here: our layers have 20,000 to 250,000.
+BYTES_PER_FILE = 250_000
 
 
 def require_free_space(folder: Path, size: int, purpose: str, fix: str = TEMPORARY_FIX) -> None:
@@ -14,6 +17,14 @@ def require_free_space(folder: Path, size: int, purpose: str, fix: str = TEMPORA
     if free < size:
         message = f"{needed_text(size)} are needed {purpose}, {free_text(free)} are free"
         raise MachineError.of(message, where=str(folder), fix=fix)
+
+
+def lacking_inodes(folder: Path, files: int) -> str:
+    """Return that there is no room for so many files; empty if there is, or nobody counts them."""
+    free = inodes_left(folder)
+    if free is None or free >= files:
+        return ""
+    return f"{files} files are needed below it, {free} inodes are free"
 
 
 def needed_text(size: int) -> str:

@@ -54,7 +54,6 @@ def home() -> Iterator[Path]:
         words = ("install", "local", "pytorch-horovod", "--prefix", prefix)
         command = (*AS_ORDINARY_USER, *PROGRAM, *words, "--set", "mpi4py.optimize=0")
         good(run_read_only(prefix, *command, env=user_environment(home), cwd=home, timeout=3600))
-        assert find(home) == []
         yield home
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.make_image.cache import claims
 from tests.system.native.project import Project, as_ordinary_user, make_project
 from tests.unit.conftest import CHECKOUT
 
@@ -48,8 +49,8 @@ def test_a_link_to_an_installation(project: Project, run_cli: Cli, tmp_path: Pat
 @pytest.mark.parametrize(
     ("prefix", "message"),
     [
-        ("link", "link is a link to gone, which is not there"),
-        ("link/below", "link is a link to gone, which is not there"),
+        ("link", "link is a link to gone, which you cannot reach"),
+        ("link/below", "link is a link to gone, which you cannot reach"),
         ("file", "file is no folder"),
         ("file/deep/below", "file is no folder"),
     ],
@@ -75,7 +76,7 @@ def test_no_folder_can_be_there(
 def test_the_installation_of_another_user(project: Project, run_cli: Cli, tmp_path: Path) -> None:
     assert run_cli(*project.words()).code == 0
     version = (project.prefix / "current").resolve()
-    project.add("last", last="echo other")
+    (version / "last/second").unlink()  # no note that it is installed again
     cases = {
         project.words(): (project.prefix / ".sifwright", "Name a folder of yours by --prefix."),
         project.words("--prefix", str(tmp_path / "new")): (
@@ -97,6 +98,7 @@ def test_the_installation_of_another_user(project: Project, run_cli: Cli, tmp_pa
         mode = f"{where.stat().st_mode & 0o7777:04o}"
         message = f"{where}: you may not write there (it belongs to root, mode {mode})"
         assert (done.returncode, done.stderr) == (2, f"sifwright: {message}\n    {fix}\n")
+        assert done.stdout == ""
 
 
 def test_a_copy_of_an_installation(project: Project, run_cli: Cli, tmp_path: Path) -> None:
@@ -136,6 +138,29 @@ def test_a_file_system_without_hard_links(
     assert done.code == 5
     assert f"{project.prefix}/.sifwright/claims: it is on a file system without hard" in done.err
     assert done.err.endswith("Choose another --prefix.\n")
+    assert not project.prefix.exists()
+
+
+def test_report_without_an_installation(run_cli: Cli, tmp_path: Path) -> None:
+    done = run_cli("report", "--prefix", tmp_path / "gone")
+    message = f"{tmp_path}/gone: is no folder of 'sifwright install'"
+    assert (done.code, done.err.startswith(f"sifwright: {message}\n")) == (2, True), done.err
+
+
+def test_a_claim_that_meets_the_end_of_another(
+    project: Project, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refuse it, where the other process removes the folder of claims at that moment."""
+    attempt = claims.try_claim
+
+    def late(root: Path, key: str, *, fix: str) -> object:
+        (root / "claims").rmdir()
+        return attempt(root, key, fix=fix)
+
+    monkeypatch.setattr(claims, "try_claim", late)
+    done = run_cli(*project.words())
+    message = f"{project.prefix}: another process installs or uninstalls there"
+    assert (done.code, message in done.err) == (5, True), done.err
 
 
 def test_no_registry_is_asked_for_a_base(run_cli: Cli, tmp_path: Path) -> None:

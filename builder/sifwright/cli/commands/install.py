@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> None:
     words = arguments.site, arguments.image, arguments.settings
     # The folder of a version has the id of its plan, and the plan has the folder.
     named = resolve(catalog, *words, prefix=str(folder.root))
-    version = choose_version(folder, named.id, progress.note)
+    version, damage = choose_version(folder, named.id)
     plan = resolve(catalog, *words, prefix=str(version))
     for left_out in plan.left_out:
         if left_out.reason == IMAGES_ONLY:
@@ -66,6 +66,7 @@ def run(arguments: Namespace) -> None:
         settings=tuple(arguments.settings),
         folder=folder,
         version=version,
+        damage=damage,
         modulefiles={
             f"{module}.lua": render_native.modulefile(native, "lua"),
             module: render_native.modulefile(native, "tcl"),

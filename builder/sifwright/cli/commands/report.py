@@ -51,9 +51,9 @@ def run(arguments: Namespace) -> None:
         target = _write_fleet(arguments, Path(page) if page else _BUILD / NAME)
     elif arguments.prefix:
         folder = native_folder(*arguments.prefix)
+        facts = prefix_data.gather(folder)
         if not page:
             access.require_writable(folder.root, "Name a file of yours by --output.")
-        facts = prefix_data.gather(folder)
         target = _written(render(facts), Path(page) if page else folder.page)
     else:
         matrix.read_name(arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -10,8 +9,11 @@ from sifwright.install.native import tree_snapshot
 from sifwright.install.native.native_folder import NativeFolder
 
 
-def choose_version(folder: NativeFolder, plan_id: str, note: Callable[[str], None]) -> Path:
-    """Return the last folder of the plan, or a new one if the files of the last are damaged."""
+def choose_version(folder: NativeFolder, plan_id: str) -> tuple[Path, str]:
+    """Return the last folder of the plan and no note.
+
+    If its files are damaged, return a new folder and a note that names the first of them.
+    """
     last = None
     for number in count(1):
         new = folder.version(plan_id, number)
@@ -19,9 +21,8 @@ def choose_version(folder: NativeFolder, plan_id: str, note: Callable[[str], Non
             break
         last = complete
     if last is None:
-        return new
+        return new, ""
     if not (damaged := tree_snapshot.changed(last.folder, last.snapshot)):
-        return last.folder
+        return last.folder, ""
     more = f"files that are gone or have changed: {len(damaged)}, as {damaged[0]}"
-    note(f"{last.folder}: {more}: it is installed again, as {new}")
-    return new
+    return new, f"{last.folder}: {more}: it is installed again, as {new}"

@@ -33,6 +33,8 @@ _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 # Modules may lie on a busy shared file system.
 _SECONDS = 600.0
 _MOST_LINES = 12
+# Files and folders that an installation makes beside those of its layers; 45 were counted.
+_OWN_FILES = 50
 
 
 def require(plan: Plan, env: Mapping[str, str]) -> list[Problem]:
@@ -59,7 +61,9 @@ def require(plan: Plan, env: Mapping[str, str]) -> list[Problem]:
 
 
 def require_space(plan: Plan, root: Path, scratch: Path, installed: int) -> None:
-    """Raise `MachineError` if steps find too little room; `installed` bytes are there already.
+    """Raise `MachineError` if steps find too little room, or too few inodes.
+
+    `installed` bytes are there already.
 
     What is compiled takes its room in the scratch folder, and wheels are compressed there.
     """
@@ -69,8 +73,16 @@ def require_space(plan: Plan, root: Path, scratch: Path, installed: int) -> None
     together = kept + unpacked if _device(root) == _device(scratch) else kept
     fix = "Free some, or name another --prefix."
     free_space.require_free_space(root, together, "for the installation", fix)
+    _require_inodes(root, together, fix)
     fix = "Free some, or set APPTAINER_TMPDIR to another folder."
     free_space.require_free_space(scratch, unpacked, "while a step runs", fix)
+    _require_inodes(scratch, unpacked, fix)
+
+
+def _require_inodes(folder: Path, size: int, fix: str) -> None:
+    files = _OWN_FILES + size // free_space.BYTES_PER_FILE
+    if message := free_space.lacking_inodes(folder, files):
+        raise MachineError.of(message, where=str(folder), fix=fix)
 
 
 def _device(folder: Path) -> int:

@@ -19,7 +19,7 @@ from sifwright.make_image.cache import claims
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan
-from sifwright.system import cache_folder, files
+from sifwright.system import cache_folder, files, liveness
 from sifwright.system.progress import Progress, Timer
 from sifwright.system.tempdirs import name_folder_in_errors
 
@@ -30,6 +30,7 @@ _CLAIM = "install"
 class NativeRequest:
     """A plan, the folder of its version, and the texts of its modulefiles by their paths.
 
+    `damage` is a note of the damaged version that this one replaces; empty if there is none.
     `easyconfig` and `venv_hook` are the path and the text of the one and the other. `settings` are
     the options of the command line.
     """
@@ -38,6 +39,7 @@ class NativeRequest:
     settings: tuple[str, ...]
     folder: NativeFolder
     version: Path
+    damage: str
     modulefiles: dict[str, str]
     easyconfig: tuple[str, str]
     venv_hook: tuple[str, str]
@@ -83,9 +85,12 @@ def install(request: NativeRequest, progress: Progress) -> None:
         claimed(folder),
         Timer(progress) as timer,
     ):
+        if request.damage:
+            progress.note(request.damage)
         if not folder.record.exists():
             start = {"versions": {}, "files": [], "folders": missing, "unfinished": []}
             write_record(folder, {"prefix": str(folder.root), **start})
+            liveness.clock(folder.private)  # a full disk has no room for a new one
         steps = _steps(request, timer)
         if request.complete:
             _complete(request, steps)  # the site's modules and variables may be others now
@@ -192,7 +197,7 @@ def _nothing_without_record(folder: NativeFolder, new: Iterable[str]) -> Iterato
         yield
     finally:
         if not folder.record.exists():
-            for path in (folder.private / cache_folder.CLAIMS, folder.private, *map(Path, new)):
+            for path in (_claims(folder), folder.private, *map(Path, new)):
                 with suppress(OSError):
                     path.rmdir()
 
@@ -210,10 +215,23 @@ def _umask(mask: int) -> Iterator[None]:
 @contextmanager
 def claimed(folder: NativeFolder) -> Iterator[None]:
     """Hold the folder inside; raises `MachineError` if another process does."""
-    (folder.private / cache_folder.CLAIMS).mkdir(mode=0o755, parents=True, exist_ok=True)
+    fix = "Choose another --prefix."
     with ExitStack() as stack:
-        fix = "Choose another --prefix."
-        if not stack.enter_context(claims.try_claim(folder.private, _CLAIM, fix=fix)):
+        try:
+            _claims(folder).mkdir(mode=0o755, parents=True, exist_ok=True)
+            is_ours = stack.enter_context(claims.try_claim(folder.private, _CLAIM, fix=fix))
+        except FileNotFoundError:  # another process has just removed the folder of claims
+            is_ours = False
+        if not is_ours:
             message = "another process installs or uninstalls there"
             raise MachineError.of(message, where=str(folder.root), fix="Wait for its end.")
         yield
+
+
+def is_claimed(folder: NativeFolder) -> bool:
+    """Return whether a process has claimed the folder and may still run; writes nothing."""
+    return liveness.read_holder(_claims(folder) / _CLAIM) is not None
+
+
+def _claims(folder: NativeFolder) -> Path:
+    return folder.private / cache_folder.CLAIMS

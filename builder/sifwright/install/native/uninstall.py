@@ -13,7 +13,7 @@ from typing import Any
 
 from sifwright.errors import UsageError
 from sifwright.install.native import tree_snapshot
-from sifwright.install.native.install import claimed, write_record
+from sifwright.install.native.install import claimed, is_claimed, write_record
 from sifwright.install.native.native_folder import NativeFolder
 from sifwright.launch import staging
 from sifwright.system.tempdirs import NO_ROOM, remove
@@ -34,7 +34,7 @@ def uninstall(folder: NativeFolder) -> list[str]:
         raise UsageError.of(message, where=str(folder.root), fix=fix)
     record = folder.read()
     folder.require_writable("Let the owner give this command.")
-    with _claimed(folder, record):
+    with _claimed(folder):
         own = _own_names(folder, record)
         for name in _inside_first(own):
             _remove(folder.root / name)
@@ -48,23 +48,17 @@ def uninstall(folder: NativeFolder) -> list[str]:
 
 
 @contextmanager
-def _claimed(folder: NativeFolder, record: Mapping[str, Any]) -> Iterator[None]:
-    """Hold the folder inside; where there is no room for a claim, files of ours make some.
+def _claimed(folder: NativeFolder) -> Iterator[None]:
+    """Hold the folder inside. On a full disk it is enough that no other process has a claim.
 
-    Meanwhile there is no room for the claim of another process either.
+    A process that comes once files are gone is not kept out then.
     """
-    names: Iterator[str] | None = None
     with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(claimed(folder))
-                break
-            except OSError as error:
-                names = names or _inside_first(_own_names(folder, record))
-                name = next(names, "")
-                if error.errno not in NO_ROOM or not name:
-                    raise
-                _remove(folder.root / name)
+        try:
+            stack.enter_context(claimed(folder))
+        except OSError as error:
+            if error.errno not in NO_ROOM or is_claimed(folder):
+                raise
         yield
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from sifwright.errors import Problem
 from sifwright.make_image.forecast.disk_needs import DiskNeeds
 from sifwright.system import cache_folder
-from sifwright.system.free_space import free_text, needed_text
-from sifwright.system.os_errors import inodes_left, nearest_existing_parent
+from sifwright.system.free_space import free_text, lacking_inodes, needed_text
+from sifwright.system.os_errors import nearest_existing_parent
 from sifwright.system.tempdirs import temporary_root
 
 
@@ -39,9 +39,7 @@ def problems(needs: DiskNeeds, output: Path) -> Iterator[Problem]:
 
 def _too_few_inodes(needed: int) -> Iterator[Problem]:
     temporary, variable = temporary_root(), _variable()
-    free = inodes_left(temporary)
-    if free is not None and free < needed:
-        message = f"{needed} files are needed below it, {free} inodes are free"
+    if message := lacking_inodes(temporary, needed):
         fix = f"Remove files there, or set {variable} to another folder."
         yield Problem(where=str(temporary), what=message, fix=fix)
 

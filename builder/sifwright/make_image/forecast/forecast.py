@@ -16,13 +16,12 @@ from sifwright.make_image.run_steps.step_keys import CachedSteps
 from sifwright.plan.model import Plan, Step
 from sifwright.plan.source_digest import ARCHIVE
 from sifwright.system import cache_folder, ids
+from sifwright.system.free_space import BYTES_PER_FILE
 
 # After so many, Debian's security archive has something new for nearly every image.
 _DAYS = 7
 _DIGEST = 64
 _SHOWN = 12
-# Bytes for each file of a layer that was never built here: our layers have 20,000 to 250,000.
-_BYTES_PER_FILE = 250_000
 # A build's own files below the temporary folder while steps run: settings, programs.
 OWN = 10**6
 
@@ -128,7 +127,7 @@ def _forecast_step(
         downloads=packed if any(download.pip for download in step.layer.downloads) else 0,
         capabilities=bool(entry and entry.manifest["capabilities"]),
         archives="" if why else max(archives, default=""),
-        files=entry.manifest["unpacked"]["entries"] if entry else declared // _BYTES_PER_FILE,
+        files=entry.manifest["unpacked"]["entries"] if entry else declared // BYTES_PER_FILE,
     )
 
 
