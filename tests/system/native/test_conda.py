@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from tests.conftest import ROOT, run, sifwright
 from tests.servers import serve_folder
 from tests.system.native import conda_channel
 from tests.system.native.project import MODULE, Project, make_project
+from tests.system.native.read_only import NEEDS_STRACE, run_read_only
 from tests.system.native.test_install import listing, use
 
 if TYPE_CHECKING:
@@ -33,7 +36,11 @@ class Conda:
     project: Project
     mirrors: Path
 
-    def install(self, prefix: Path, *settings: str) -> subprocess.CompletedProcess[str]:
+    @property
+    def env(self) -> dict[str, str]:
+        return os.environ | {"SIFWRIGHT_MIRRORS": str(self.mirrors)}
+
+    def words(self, prefix: Path, *settings: str) -> tuple[str, ...]:
         values = (
             f"conda.channel={CHANNEL}",
             f"conda.python={conda_channel.VERSION}",
@@ -42,8 +49,10 @@ class Conda:
         )
         words = [word for value in values for word in ("--set", value)]
         words += ["--env-manager", "conda", "--prefix", str(prefix)]
-        env = os.environ | {"SIFWRIGHT_MIRRORS": str(self.mirrors)}
-        return sifwright(*self.project.words(*words), env=env)
+        return self.project.words(*words)
+
+    def install(self, prefix: Path, *settings: str) -> subprocess.CompletedProcess[str]:
+        return sifwright(*self.words(prefix, *settings), env=self.env)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +100,16 @@ def test_both_formats_of_packages_and_a_compiled_one(environment: Path) -> None:
     assert where_compiled(environment) == str(environment)
     files = [json.loads(x.read_text())["fn"] for x in environment.glob("conda-meta/*.json")]
     assert {Path(file).suffix for file in files} == {".bz2", ".conda"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a mount namespace")
+@NEEDS_STRACE
+def test_nothing_is_written_elsewhere(conda: Conda) -> None:
+    with tempfile.TemporaryDirectory() as prefix:
+        words = (sys.executable, "-m", "sifwright", *conda.words(Path(prefix)))
+        done = run_read_only(Path(prefix), *words, env=conda.env)
+        assert done.returncode == 0, done.stderr
+        assert (Path(prefix, "current") / ENVIRONMENT / "conda-meta").is_dir()
 
 
 def test_conda_activate_has_the_variables_and_gives_them_back(environment: Path) -> None:
