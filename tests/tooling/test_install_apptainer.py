@@ -102,10 +102,18 @@ def test_unchanged_machine_is_not_checked_again(run: Run, tmp_path: Path) -> Non
     words = ("/bin/bash", "-x", SCRIPT, "--best-effort", str(checked))
     assert "\n+ check\n" in run(*words).stderr
     state = checked.read_text()
+    assert state.startswith(f"{SCRIPT} ")
     assert "\n+ check\n" not in run(*words).stderr
-    checked.write_text(state.replace("/dev/fuse", "/dev/other"))
+    checked.write_text(state.replace("CapBnd:", "CapBnd: 0"))
     assert "\n+ check\n" in run(*words).stderr
     assert checked.read_text() == state
+
+
+def test_a_script_in_place_of_apptainer_is_asked(run: Run, tmp_path: Path) -> None:
+    for answer in ("echo 1.4.0", "echo 1.4.1"):
+        program(tmp_path, "apptainer", answer)
+        state = call(run, "machine_state", path=str(tmp_path)).stdout
+        assert state.endswith(f"\n{answer.partition(' ')[2]}\n")
 
 
 def test_ordinary_user_is_told_what_to_ask_for(shared_path: PathWithout) -> None:

@@ -6,10 +6,10 @@ The parser and the validators take 30 ms to load, a fifth of a build with nothin
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sifwright import __version__
 from sifwright.system import fact_cache
 
 _FILE = "definitions.json"
@@ -28,7 +28,13 @@ def cached() -> Iterator[dict[str, Any]]:
 
 
 def digest(text: bytes, kind: str) -> str:
-    """Identify a text that fits the schema of its kind, as this version reads it."""
-    schema = Path(__file__).with_name("schemas") / f"{kind}.json"
-    parts = (__version__.encode(), kind.encode(), schema.read_bytes(), text)
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+    """Identify a text without a mistake, as this program reads it."""
+    return hashlib.sha256(b"\0".join((_program(), kind.encode(), text))).hexdigest()
+
+
+@cache
+def _program() -> bytes:
+    """Return the digest of the code that reads and checks definitions, and of their schemas."""
+    folder = Path(__file__).parent
+    files = sorted((*folder.glob("*.py"), *folder.glob("schemas/*.json")))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).digest()

@@ -1,5 +1,9 @@
-"""Facts that are slow to find, cached beside the steps; losing them costs only time."""
+"""Facts that are slow to find, cached beside the steps; losing them costs only time.
 
+The first line of a file is the digest of the rest. A damaged file counts as empty.
+"""
+
+import hashlib
 import json
 import os
 from contextlib import suppress
@@ -11,14 +15,15 @@ from sifwright.system.tempdirs import workspace
 
 
 def read(name: str) -> dict[str, Any]:
-    """Return the facts of that name; {} if they cannot be read or belong to another user."""
+    """Return the facts; {} if they are damaged, unreadable or another user's."""
     try:
         text, status = small_file.read_with_status(cache_folder.root() / name)
-        data = small_file.parse_json(text)
-    except (OSError, ValueError, MachineError):
+    except (OSError, MachineError):
         return {}
-    is_own = status.st_uid == os.geteuid()
-    return data if is_own and isinstance(data, dict) else {}
+    digest, _, facts = text.partition(b"\n")
+    is_whole = digest == _digest(facts) and status.st_uid == os.geteuid()
+    data: dict[str, Any] = json.loads(facts) if is_whole else {}
+    return data
 
 
 def write(name: str, data: dict[str, Any]) -> None:
@@ -28,5 +33,11 @@ def write(name: str, data: dict[str, Any]) -> None:
         if not folder.is_dir():
             return
         with workspace(folder) as staging:
-            (staging / name).write_text(json.dumps(data), encoding="utf-8")
+            facts = json.dumps(data).encode()
+            (staging / name).touch(mode=0o600)  # definitions may be private
+            (staging / name).write_bytes(_digest(facts) + b"\n" + facts)
             (staging / name).replace(folder / name)
+
+
+def _digest(facts: bytes) -> bytes:
+    return hashlib.sha256(facts).hexdigest().encode()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sifwright import __version__
 from sifwright.cli import main, registry
 from tests.conftest import run
 from tests.unit.conftest import CHECKOUT, Cli, program
@@ -47,6 +48,14 @@ def test_a_command_loads_no_other() -> None:
     code = "import sys; from sifwright.cli import registry; registry.load('list')"
     done = run([sys.executable, "-c", f"{code}; print(*sys.modules)"])
     assert [name for name in done.stdout.split() if name.startswith(prefix)] == [f"{prefix}list"]
+
+
+def test_the_version_loads_no_command() -> None:
+    code = "from sifwright.cli.main import main; main(['--version'])"
+    done = run([sys.executable, "-X", "importtime", "-c", code])
+    assert done.stdout == f"sifwright {__version__}\n"
+    assert "sifwright.cli.commands\n" in done.stderr
+    assert "sifwright.cli.commands." not in done.stderr
 
 
 def test_a_build_with_nothing_to_do_loads_no_locks() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 from typing import TYPE_CHECKING
@@ -101,21 +100,30 @@ def test_without_a_time_it_is_not_known(tmp_path: Path, read: list[Path]) -> Non
     assert len(read) == 6
 
 
-def test_only_so_many_are_remembered(cache: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("cache")
+def test_only_so_many_are_remembered(tmp_path: Path) -> None:
     for number in range(210):
         path = tmp_path / f"{number}"
         path.write_bytes(b"")
         digest_cache.remember(path.stat(), f"{number}")
-    known = json.loads((cache / "digests.json").read_text()).values()
+    known = fact_cache.read("digests.json").values()
     assert [digest for digest, _ in known] == [f"{number}" for number in range(10, 210)]
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])
-def test_a_damaged_memory_is_none(cache: Path, text: bytes) -> None:
-    (cache / "some.json").write_bytes(text)
-    assert fact_cache.read("some.json") == {}
+@pytest.mark.parametrize("damage", [b"", b"[]", b"{", b"\xff", b'\n{"a": "b"}', b'{"a": "b"}'])
+def test_a_damaged_memory_is_none(cache: Path, damage: bytes) -> None:
+    file = cache / "some.json"
+    file.write_bytes(damage)
+    assert fact_cache.read(file.name) == {}
+    fact_cache.write(file.name, {"a": "b"})
+    assert fact_cache.read(file.name) == {"a": "b"}
+    file.write_bytes(file.read_bytes().replace(b"b", b"c"))
+    assert fact_cache.read(file.name) == {}
+
+
+def test_facts_are_their_users_own(cache: Path) -> None:
     fact_cache.write("some.json", {"a": "b"})
-    assert fact_cache.read("some.json") == {"a": "b"}
+    assert (cache / "some.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_nothing_is_left_beside_it(cache: Path) -> None:

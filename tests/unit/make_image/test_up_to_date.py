@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
-from sifwright.catalog import yaml_file
+from sifwright.catalog import checked_documents, schema, yaml_file
 from sifwright.catalog.load_catalog import load_part
 from sifwright.catalog.yaml_document import Document
 from sifwright.cli.commands.build import example_command
@@ -21,14 +25,12 @@ from sifwright.make_image.resolve_request import build_request
 from sifwright.plan.plan_file import plan_json
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import planned_definition
-from sifwright.system import digest_cache
+from sifwright.system import digest_cache, fact_cache
 from tests.conftest import ROOT
 from tests.unit.own_image import with_image
 from tests.unit.sifs import write_sif
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sifwright.catalog.model import Catalog
     from sifwright.make_image.resolve_request.build_request import BuildRequest
     from sifwright.plan.model import Plan
@@ -117,9 +119,23 @@ def test_files_of_other_images_are_read_for_a_build(bench: Bench) -> None:
     assert len(bench.built) == 1
 
 
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the names of all definitions that were parsed."""
+    seen: list[str] = []
+
+    def parse(data: bytes, file: str) -> Document:
+        seen.append(file)
+        return parse_yaml(data, file)
+
+    parse_yaml = yaml_file.parse_yaml
+    monkeypatch.setattr(yaml_file, "parse_yaml", parse)
+    return seen
+
+
 @pytest.mark.usefixtures("cache")
-def test_the_files_of_an_image_give_its_plan(real: Catalog) -> None:
-    """Most data comes from the cache, as images share their layers."""
+def test_the_files_of_an_image_give_its_plan(real: Catalog, parsed: list[str]) -> None:
+    """Take most data from the cache, as images share their layers."""
     for site, image in product(real.sites, real.images):
         part = load_part(ROOT / "defs", ROOT, site, image)
         plans = []
@@ -128,25 +144,45 @@ def test_the_files_of_an_image_give_its_plan(real: Catalog) -> None:
                 plans.append(plan_json(resolve(catalog, site, image, ())))
         assert (len(plans) % 2, len(set(plans)) < 2) == (0, True), (site, image)
     assert load_part(ROOT / "defs", ROOT, "local", "../sites/local") is None
+    assert len(parsed) == len(set(parsed)) > len(real.sites)
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_definition_is_parsed_again_if_its_text_changed(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parsed: list[str] = []
-
-    def parse(data: bytes, file: str) -> Document:
-        parsed.append(file)
-        return parse_yaml(data, file)
-
-    parse_yaml = yaml_file.parse_yaml
-    monkeypatch.setattr(yaml_file, "parse_yaml", parse)
+def test_a_definition_is_parsed_again_if_its_text_changed(bench: Bench, parsed: list[str]) -> None:
     file = "defs/versions.yaml"
     for text in ("{row: {a: one}}", "{row: {a: two}}", "{row: {a: one}}", "[]", "[]"):
         (bench.project / file).write_text(f"more: {text}\n")
         load_part(bench.project / "defs", bench.project, "here", "small")
     assert parsed[parsed.index(file) :] == [file] * 4
+
+
+@pytest.mark.parametrize("name", ["yaml_reader.py", "schemas/versions.json"])
+@pytest.mark.usefixtures("cache")
+def test_a_definition_is_parsed_again_by_another_program(
+    bench: Bench, parsed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Change the code that reads definitions, or a schema that they must fit."""
+    own = Path(shutil.copytree(Path(schema.__file__).parent, tmp_path / "catalog"))
+    monkeypatch.setattr(checked_documents, "__file__", str(own / "checked_documents.py"))
+    program = checked_documents._program.__wrapped__  # noqa: SLF001  # it reads each time
+    monkeypatch.setattr(checked_documents, "_program", program)
+    for more in ("", " ", ""):
+        file = own / name
+        file.write_text(file.read_text() + more)
+        load_part(bench.project / "defs", bench.project, "here", "small")
+    assert parsed.count("defs/versions.yaml") == 1
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_cache_that_cannot_be_written_only_costs_time(
+    bench: Bench, parsed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = Mock(side_effect=OSError(errno.EROFS, os.strerror(errno.EROFS)))
+    monkeypatch.setattr(fact_cache, "workspace", full)
+    (bench.project / "defs/versions.yaml").write_text("more: {row: {a: one}}\n")
+    for _ in range(2):
+        assert load_part(bench.project / "defs", bench.project, "here", "small")
+    assert parsed.count("defs/versions.yaml") == 2
 
 
 def test_an_image_that_is_gone_is_built(bench: Bench) -> None:

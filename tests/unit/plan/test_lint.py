@@ -44,6 +44,13 @@ def test_every_rule_has_a_case() -> None:
     assert {name.partition(" ")[0] for name in CASES} == set(RULES)
 
 
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_has_its_texts(name: str) -> None:
+    assert RULES[name].severity
+    assert RULES[name].why
+    assert RULES[name].source
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_broken_site_is_found(name: str, project: Path) -> None:
     rule = name.partition(" ")[0]
