@@ -4,6 +4,7 @@ Nothing here installs: it is run with --check, or as an ordinary user, or with n
 """
 
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -102,7 +103,16 @@ def test_unchanged_machine_is_not_checked_again(run: Run, tmp_path: Path) -> Non
     words = ("/bin/bash", "-x", SCRIPT, "--best-effort", str(checked))
     assert "\n+ check\n" in run(*words).stderr
     state = checked.read_text()
-    assert state.startswith(f"{SCRIPT} ")
+    own = (
+        "/etc/subuid",
+        "/dev/fuse",
+        "/etc/apptainer/apptainer.conf",
+        "/opt/apptainer-libs/libc.so.6",
+    )
+    parts = (SCRIPT, shutil.which("apptainer"), shutil.which("mksquashfs"), *own)
+    for part in parts:
+        assert part
+        assert f"{part} " in state or not Path(part).exists()
     assert "\n+ check\n" not in run(*words).stderr
     checked.write_text(state.replace("CapBnd:", "CapBnd: 0"))
     assert "\n+ check\n" in run(*words).stderr

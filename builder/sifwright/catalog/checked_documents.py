@@ -12,14 +12,14 @@ from typing import Any
 
 from sifwright.system import fact_cache
 
-_FILE = "definitions.json"
+_FILE = "definitions-2.json"
 # The files of about five images.
 _KEPT = 100
 
 
 @contextmanager
 def cached() -> Iterator[dict[str, Any]]:
-    """Yield the data by digest; cache what is added meanwhile."""
+    """Yield the data by digest, that used last at the end; cache what is added meanwhile."""
     known = fact_cache.read(_FILE)
     older = set(known)
     yield known

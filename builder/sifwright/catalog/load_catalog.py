@@ -157,9 +157,11 @@ class _CatalogReader:
         if self.known is None:
             return self.checked(path, text, kind)
         digest = checked_documents.digest(text, kind)
-        if digest not in self.known and (data := self.checked(path, text, kind)) is not None:
+        is_known = digest in self.known
+        data = self.known.pop(digest) if is_known else self.checked(path, text, kind)
+        if data is not None:
             self.known[digest] = data
-        return self.known.get(digest)
+        return data
 
     def checked(self, path: Path, text: bytes, kind: str) -> dict[str, Any] | None:
         try:

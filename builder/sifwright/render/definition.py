@@ -1,6 +1,7 @@
 """Render a plan as an Apptainer definition file: one with a folder, or one that needs none."""
 
 import hashlib
+import io
 import pickle
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -100,7 +101,11 @@ def rendered_from(plan: Plan) -> str:
     for path in sorted(Path(__file__).parent.rglob("*")):
         if path.suffix != ".pyc" and path.is_file():
             digest.update(path.read_bytes())
-    digest.update(pickle.dumps(plan))
+    # Without references to objects that were written before: equal plans may share other objects.
+    pickler = pickle.Pickler(buffer := io.BytesIO())
+    pickler.fast = True
+    pickler.dump(plan)
+    digest.update(buffer.getvalue())
     return digest.hexdigest()
 
 

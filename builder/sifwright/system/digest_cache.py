@@ -14,7 +14,7 @@ from sifwright.system import fact_cache, files
 
 # In front of the identities of SIFs whose fingerprint is remembered.
 SIF = "sif "
-_FILE = "digests.json"
+_FILE = "digests-2.json"
 # Digests to keep, for built SIFs and SIFs that images start from.
 _KEPT = 200
 _SECONDS = 24 * 3600

@@ -15,14 +15,14 @@ from sifwright.system.tempdirs import workspace
 
 
 def read(name: str) -> dict[str, Any]:
-    """Return the facts; {} if they are damaged, unreadable or another user's."""
+    """Return the facts; {} if they are damaged, unreadable, or if others may write them."""
     try:
         text, status = small_file.read_with_status(cache_folder.root() / name)
     except (OSError, MachineError):
         return {}
     digest, _, facts = text.partition(b"\n")
-    is_whole = digest == _digest(facts) and status.st_uid == os.geteuid()
-    data: dict[str, Any] = json.loads(facts) if is_whole else {}
+    is_own = status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    data: dict[str, Any] = json.loads(facts) if is_own and digest == _digest(facts) else {}
     return data
 
 

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import pstats
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.images.sif.fingerprint import sif_fingerprint
-from tests.conftest import sifwright
+from tests.conftest import run, sifwright
 
 if TYPE_CHECKING:
     from tests.system.apptainer.toys import Toy
 
+# The plan, its document, the recipe in one file and as a folder, and the start of the build.
+ONCE = (
+    ("resolve.py", "resolve"),
+    ("plan_file.py", "plan_json"),
+    ("definition.py", "definition"),
+    ("definition.py", "folder_definition"),
+    ("definition.py", "base_definition"),
+)
 HOSTILE = "$(touch /pwned) `touch /pwned` '\"; touch /pwned; echo \\ ${HOME} #{x} ümlaut"
 
 
@@ -33,6 +44,18 @@ def test_a_build_leaves_image_record_and_link(toy: Toy, engine: str) -> None:
         == (toy.output / "plan.json").read_text()
     )
     assert toy.leftovers() == []
+
+
+def test_plan_and_texts_are_made_once(toy: Toy, tmp_path: Path) -> None:
+    toy.layer("hello", f"echo {tmp_path} >/hello\n")
+    toy.image("hello")
+    profile = tmp_path / "profile"
+    program = [sys.executable, "-m", "cProfile", "-o", profile, "-m", "sifwright"]
+    built = run([*program, *toy.command()])
+    assert built.returncode == 0, built.stderr
+    functions = pstats.Stats(str(profile)).stats.items()  # type: ignore[attr-defined]
+    calls = {(Path(file).name, name): number for (file, _, name), (_, number, *_) in functions}
+    assert {function: calls[function] for function in ONCE} == dict.fromkeys(ONCE, 1)
 
 
 def test_labels_come_back_out_of_the_image(toy: Toy) -> None:

@@ -95,7 +95,7 @@ def test_without_a_time_it_is_not_known(tmp_path: Path, read: list[Path]) -> Non
     path.write_bytes(b"one")
     known: object
     for known in ("0" * 64, ["0" * 64], ["0" * 64, "now"], [0, 0], {}, None):
-        fact_cache.write("digests.json", {digest_cache.identity(path.stat()): known})
+        fact_cache.write("digests-2.json", {digest_cache.identity(path.stat()): known})
         assert _digest(path) == hashlib.sha256(b"one").hexdigest()
     assert len(read) == 6
 
@@ -106,7 +106,7 @@ def test_only_so_many_are_remembered(tmp_path: Path) -> None:
         path = tmp_path / f"{number}"
         path.write_bytes(b"")
         digest_cache.remember(path.stat(), f"{number}")
-    known = fact_cache.read("digests.json").values()
+    known = fact_cache.read("digests-2.json").values()
     assert [digest for digest, _ in known] == [f"{number}" for number in range(10, 210)]
 
 
@@ -123,7 +123,10 @@ def test_a_damaged_memory_is_none(cache: Path, damage: bytes) -> None:
 
 def test_facts_are_their_users_own(cache: Path) -> None:
     fact_cache.write("some.json", {"a": "b"})
-    assert (cache / "some.json").stat().st_mode & 0o777 == 0o600
+    file = cache / "some.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.chmod(0o620)
+    assert fact_cache.read(file.name) == {}
 
 
 def test_nothing_is_left_beside_it(cache: Path) -> None:

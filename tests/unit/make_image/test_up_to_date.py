@@ -70,10 +70,11 @@ class Bench:
 
 
 @pytest.fixture
-def bench(project: Path, run_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Bench:
+def bench(project: Path, run_cli: Cli, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Bench:
     """Return a project whose image was built by the command before."""
     bench = Bench(project=project, cli=run_cli)
     monkeypatch.setattr("sifwright.make_image.build_image.build_image", bench.publish)
+    assert cache.is_dir()
     assert bench.build().out.startswith("built: ")
     return bench
 

@@ -15,7 +15,7 @@ from sifwright.system import cache_folder, fact_cache
 from sifwright.system.progress import Progress, Timer
 
 # The number changes when the same image would give other facts.
-_FILE = "images-2.json"
+_FILE = "images-3.json"
 _KEPT = 200
 _FIX = "Copy or build the image again; nothing was kept of this one."
 

@@ -6,9 +6,10 @@ The states of a step, and what leads to each:
              prune removes the entry (`result`)
     waiting  another build has the claim of the key (`_make_or_wait`); then the step is
              cached, or runs here if the other build has failed
-    running  the claim is ours: the step runs on an overlay, or in a tree where an overlay
-             would be wrong (`_avoid_overlay`), while the results below are read and
-             checked (`_being_checked`). If it fails, nothing is stored
+    running  the claim is ours: the step runs in the tree that the step before has left,
+             else on an overlay of the results below, or in a tree of them where an
+             overlay would be wrong (`_avoid_overlay`). Meanwhile these results are read
+             and checked (`_being_checked`). If the step fails, nothing is stored
     packed   what it changed is a squashfs file (`_pack`); if an overlay may be wrong
              there, the step runs again in a tree (`_run_and_pack`)
     stored   the entry is put under its key, with its facts (`_make`)
