@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["tool"]
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "ip", "nsenter", "unshare")
+# The jobs run as root, which mpirun of Open MPI refuses by default.
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 # Of each node, for `jobscript --stage`.
 DISK = "/mnt"
 MPI = ("mpiexec.hydra", "mpirun.openmpi")

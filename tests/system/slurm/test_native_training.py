@@ -21,7 +21,7 @@ from sifwright.launch import staging
 from tests.conftest import ROOT, sifwright
 from tests.system.native.on_top import add_up_on_top
 from tests.system.native.project import NOBODY, as_ordinary_user, good
-from tests.system.slurm.conftest import DISK
+from tests.system.slurm.conftest import AS_ROOT, DISK
 from tests.system.slurm.layout import LOGIN
 from tests.system.slurm.slurm import DIE_WITH_US
 from tests.system.slurm.submitted import SHORT
@@ -40,8 +40,6 @@ print(os.uname().nodename, sys.prefix, torch.__file__)
 """
 # Extras that training on digits does without.
 WITHOUT = ("vision", "audio", "text", "tensorboard", "torchmetrics", "torch-tb-profiler")
-# The jobs run as root, which mpirun of Open MPI refuses by default.
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SUMS = [f"rank {rank} of 4 on nid00{1 + rank // 2}: 10" for rank in range(4)]
 
 
@@ -188,8 +186,8 @@ def install_by_job(native: Native, internet: dict[str, str], image: str) -> Nati
     program = (sys.executable, "-P", "-m", "sifwright", "--project", native.project)
     words += [*SHORT, "--wait"]
     done = native.slurm.run(*program, *words, env=internet, timeout=2400, check=False)
-    log = prefix.with_name(f"{prefix.name}.jobs") / "install.job.log"
-    assert done.returncode == 0, done.stderr + log.read_text()
+    logs = prefix.with_name(f"{prefix.name}.jobs").glob("*.log")
+    assert done.returncode == 0, [done.stderr, *(log.read_text() for log in logs)]
     return replace(native, prefix=prefix)
 
 

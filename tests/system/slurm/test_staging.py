@@ -18,7 +18,7 @@ from sifwright.launch.model import JobRequest
 from tests.conftest import ROOT, run
 from tests.system.apptainer.steps import make_root
 from tests.system.native.test_conda import ENVIRONMENT, make_conda
-from tests.system.slurm.conftest import DISK
+from tests.system.slurm.conftest import AS_ROOT, DISK
 from tests.system.slurm.layout import NODES
 from tests.waiting import wait_for
 
@@ -102,7 +102,7 @@ def test_the_ranks_end_before_their_files_go(
     slurm: Cluster, environment: Path, launcher: str
 ) -> None:
     """Send SIGTERM to the script alone, as Slurm does before a limit with --signal=B:TERM."""
-    job = slurm.submit(_job(WAIT, environment=environment, launcher=launcher))
+    job = slurm.submit(_job(WAIT, environment=environment, launcher=launcher), env=AS_ROOT)
     assert wait_for(lambda: slurm.output(job).count("ready") == 4), slurm.output(job, "err")
     slurm.run("scancel", "--batch", "--signal=TERM", job)
     done = slurm.wait(job)
