@@ -80,7 +80,7 @@ class VersionRule:
 class EnvRule:
     """A change of one environment variable by a layer, for later steps and in the image.
 
-    `image_only`: not for an installation on the host.
+    `image_only`: for images, and for the tests of an installation on the host.
     """
 
     name: str

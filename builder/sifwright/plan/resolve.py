@@ -162,8 +162,6 @@ def _filled_rules(layer: Layer, options: Mapping[str, Value], prefix: str) -> It
     values = {name: value.text for name, value in options.items()}
     values |= {"prefix": prefix or IMAGE_PREFIX, "root": prefix}
     for rule in layer.env:
-        if prefix and rule.image_only:
-            continue
         value = NAME.sub(lambda match: values.get(match[1], match[0]), rule.value)
         yield replace(rule, value=value)
 

@@ -14,6 +14,7 @@ import yaml
 from tests.conftest import ROOT, run
 from tests.stacks import QUICK
 from tests.system.native.conftest import tool
+from tests.system.slurm.layout import NODES
 from tests.system.slurm.slurm import SEPARATE, Cluster, absent
 from tests.waiting import wait_for
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["tool"]
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "ip", "nsenter", "unshare")
+# The jobs run as root, which mpirun of Open MPI refuses by default.
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+# Of each node, for `jobscript --stage`.
+DISK = "/mnt"
 MPI = ("mpiexec.hydra", "mpirun.openmpi")
 
 
@@ -62,6 +67,17 @@ def slurm(cluster: Cluster) -> Iterator[Cluster]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     assert not left
+
+
+@pytest.fixture
+def disks(slurm: Cluster) -> Iterator[None]:
+    """Mount a disk of its own on every node."""
+    for node in NODES:
+        slurm.run("mount", "-t", "tmpfs", "-o", "size=4g", "tmpfs", DISK, host=node)
+    yield
+    for node in NODES:
+        assert slurm.run("ls", DISK, host=node).stdout == "", "a job leaves nothing"
+        slurm.run("umount", "--lazy", DISK, host=node)
 
 
 @pytest.fixture(scope="session")

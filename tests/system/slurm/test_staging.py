@@ -18,20 +18,28 @@ from sifwright.launch.model import JobRequest
 from tests.conftest import ROOT, run
 from tests.system.apptainer.steps import make_root
 from tests.system.native.test_conda import ENVIRONMENT, make_conda
+from tests.system.slurm.conftest import AS_ROOT, DISK
 from tests.system.slurm.layout import NODES
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.system.slurm.slurm import Cluster
 
-DISK = "/mnt"
 SHOW = "import os, sys; print(os.uname().nodename, sys.prefix)"
 # Program that prints the paths of Python, of a script's Python, and of a link's target.
 INSTALLED = """import os, subprocess, sys
 pip = subprocess.run(["pip", "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout
 print(os.uname().nodename, sys.prefix, pip.split()[3], os.path.realpath(sys.prefix + "/link"))
+"""
+WAIT = """import os, signal, sys
+def end(*_):
+    print("there", os.path.exists(sys.prefix), flush=True)
+    sys.exit(44)
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+signal.pause()
 """
 CONTAINER = """import os
 print(os.uname().nodename, os.environ["APPTAINER_CONTAINER"], open("/packages/note").read())
@@ -39,17 +47,6 @@ print(os.uname().nodename, os.environ["APPTAINER_CONTAINER"], open("/packages/no
 TORCH = """import os, torch
 print(os.uname().nodename, os.environ["APPTAINER_CONTAINER"], torch.ones(3).sum().item())
 """
-
-
-@pytest.fixture
-def disks(slurm: Cluster) -> Iterator[None]:
-    """Mount a disk of its own on every node."""
-    for node in NODES:
-        slurm.run("mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", DISK, host=node)
-    yield
-    for node in NODES:
-        assert slurm.run("ls", DISK, host=node).stdout == "", "a job leaves nothing"
-        slurm.run("umount", "--lazy", DISK, host=node)
 
 
 @pytest.fixture
@@ -97,6 +94,20 @@ def test_a_full_disk_is_said(slurm: Cluster, environment: Path) -> None:
     job = slurm.sbatch(_job(environment=environment))
     assert (job.state, job.output.count(str(environment))) == ("COMPLETED", 4)
     assert f"job: {environment} was not copied to the nodes" in job.errors
+
+
+@pytest.mark.usefixtures("disks", "mpi")
+@pytest.mark.parametrize("launcher", ["srun", "mpirun"])
+def test_the_ranks_end_before_their_files_go(
+    slurm: Cluster, environment: Path, launcher: str
+) -> None:
+    """Send SIGTERM to the script alone, as Slurm does before a limit with --signal=B:TERM."""
+    job = slurm.submit(_job(WAIT, environment=environment, launcher=launcher), env=AS_ROOT)
+    assert wait_for(lambda: slurm.output(job).count("ready") == 4), slurm.output(job, "err")
+    slurm.run("scancel", "--batch", "--signal=TERM", job)
+    done = slurm.wait(job)
+    assert done.state == "FAILED"
+    assert "there False" not in done.output
 
 
 def _take_away(text: str, last: str, *paths: Path) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -16,16 +17,20 @@ import pytest
 from sifwright.catalog.model import Catalog, Modules, Site
 from sifwright.launch import staging
 from sifwright.system import processes
+from tests.conftest import DEFAULT_SIGNALS
 from tests.unit.conftest import CHECKOUT, Cli, program
 from tests.unit.jobs import Bench, directives
 
 # Ends at SIGTERM, and shows whether its copy is there; or else at the end of its input.
+# SIGINT is shown only, unless it is ignored.
 ENDS = """
 import os, signal, sys
 def end(*_):
     os.write(1, b"%d" % os.path.exists(sys.prefix + "/bin/tool"))
     os._exit(44)
 signal.signal(signal.SIGTERM, end)
+if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+    signal.signal(signal.SIGINT, lambda *_: os.write(1, b"interrupted\\n"))
 os.write(1, b"ready\\n")
 sys.stdin.read()
 """
@@ -198,8 +203,16 @@ def _running(text: str, stage: Path) -> Iterator[subprocess.Popen[str]]:
     script = stage / "job.sh"
     script.write_text(text)
     env = {"PATH": "/usr/bin:/bin", "SIFWRIGHT_STAGE_DIR": str(stage)}
-    command, pipe = [program("bash"), str(script)], subprocess.PIPE
-    with subprocess.Popen(command, env=env, text=True, stdin=pipe, stdout=pipe) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [*DEFAULT_SIGNALS, program("bash"), str(script)],
+        env=env,
+        text=True,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        process_group=0,
+    ) as process:
         yield process
 
 
@@ -217,6 +230,23 @@ def test_a_signal_ends_the_ranks_before_their_files(
         assert job.wait(240) == 44
         assert job.communicate()[0] == "1"
     assert not list(stage.glob("sw-*"))
+
+
+def test_ctrl_c_reaches_the_ranks_as_it_is(run_cli: Cli, environment: Path, stage: Path) -> None:
+    """Send SIGINT to all processes, as a terminal does, and nothing else after it."""
+    staging.pack_environment(environment)
+    text = _job(run_cli, environment, ENDS).replace("\nranks=", "\nset -x\nranks=", 1)
+    with _running(text, stage) as job:
+        assert job.stdout
+        assert job.stderr
+        assert job.stdout.readline() == "ready\n"
+        os.killpg(job.pid, signal.SIGINT)
+        assert job.stdout.readline() == "interrupted\n"
+        lines = iter(job.stderr.readline, "")
+        assert any("+ end_ranks INT" in line for line in lines)
+        assert any("+ wait " in line for line in lines)
+        assert job.communicate()[0] == ""
+        assert job.returncode == 0
 
 
 def test_a_signal_before_there_are_ranks(run_cli: Cli, environment: Path, stage: Path) -> None:

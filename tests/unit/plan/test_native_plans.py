@@ -26,9 +26,18 @@ def test_layers(real: Catalog, site: str, image: str) -> None:
     plan = resolve(real, site, image, (), prefix="/sw/app")
     names = " ".join(step.layer.name for step in plan.steps)
     assert names == f"host {PLANS[site, image]} run-scripts"
-    rules = {rule.name: rule.value for step in plan.steps for rule in step.layer.env}
+    rules = {rule.name: rule.value for rule in host_script.rules(plan, Path("/sw/app"))}
     assert rules["UV_CONSTRAINT"] == "/sw/app/sifwright/constraints.txt"
     assert "PYTHONNOUSERSITE" not in rules  # image-env of layer conda
+
+
+def test_the_tests_start_ranks_as_in_an_image(real: Catalog) -> None:
+    """Start them on this machine in a job, too; users' jobs on several nodes do not."""
+    plan = resolve(real, "local", "pytorch-horovod", (), prefix="/sw/app")
+    line = "PRTE_MCA_plm"
+    assert line in host_script.test_script(plan, Path("/sw/app"))
+    assert line not in host_script.activation(plan, Path("/sw/app"))
+    assert line not in host_script.step_script(plan, len(plan.steps) - 1, Path("/build"))
 
 
 def test_the_torch_of_frontiers_document(real: Catalog) -> None:

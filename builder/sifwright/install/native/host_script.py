@@ -28,8 +28,7 @@ def python_prefix(plan: Plan) -> Path | None:
 
 def rules(plan: Plan, folder: Path) -> Iterator[EnvRule]:
     """Yield the environment of a complete installation in the folder."""
-    for step in plan.steps:
-        yield from step.layer.env
+    yield from _layer_rules(plan.steps)
     # A second activation finds this variable and changes nothing.
     yield EnvRule(name="SIFWRIGHT_INSTALLATION", action="set", value=str(folder))
     if plan.has_run_scripts:
@@ -37,20 +36,30 @@ def rules(plan: Plan, folder: Path) -> Iterator[EnvRule]:
         yield EnvRule(name="SIFWRIGHT_SITE_ENVIRONMENT", action="set", value=path)
 
 
+def _layer_rules(steps: Iterable[Step], *, image_only: bool = False) -> Iterator[EnvRule]:
+    """Yield the rules of the steps' layers: those of a host, or those of images only."""
+    every = (rule for step in steps for rule in step.layer.env)
+    return (rule for rule in every if rule.image_only == image_only)
+
+
 def step_script(plan: Plan, number: int, build: Path) -> str:
     """Return the script of bash that runs a step; `build` has its files."""
     step = plan.steps[number]
-    before = (rule for earlier in plan.steps[:number] for rule in earlier.layer.env)
-    lines = [*_modules(plan.site), "set -e", *map(shell.export, before)]
+    before = map(shell.export, _layer_rules(plan.steps[:number]))
+    lines = [*_modules(plan.site), "set -e", *before]
     lines.append(f"cd {shlex.quote(str(build))}")
     command = f"exec {_options(step)} bash {shlex.quote(str(build / 'step'))} {step.layer.name}"
     return "\n".join(["umask 022", *lines, command, ""])
 
 
 def test_script(plan: Plan, folder: Path) -> str:
-    """Return the script of bash that runs all tests; its argument is HOME and TMPDIR of them."""
+    """Return the script of bash that runs all tests; its argument is HOME and TMPDIR of them.
+
+    The tests start ranks on this machine alone, as in an image: they may run in a job.
+    """
     prefix = shlex.quote(str(folder))
-    lines = [*_modules(plan.site), *map(shell.export, rules(plan, folder))]
+    own = [*_layer_rules(plan.steps, image_only=True), *rules(plan, folder)]
+    lines = [*_modules(plan.site), *map(shell.export, own)]
     lines.append(f"export INSTALL_PREFIX={prefix} IMAGE_ROOT={prefix}")
     return "\n".join([*lines, f"HOME=$1 TMPDIR=$1 exec bash {prefix}/sifwright/run-tests", ""])
 
