@@ -24,7 +24,8 @@ def ranks() -> "Iterator[int]":
     """Yield the process ids of the ranks, which are the agent's children."""
     for thread in os.listdir("/proc/self/task"):
         try:
-            with open("/proc/self/task/{}/children".format(thread), encoding="ascii") as children:
+            # Text would import a codec. A second signal during the import raises LookupError.
+            with open("/proc/self/task/{}/children".format(thread), "rb") as children:
                 yield from map(int, children.read().split())
         except OSError:  # the thread has ended just now
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
@@ -25,14 +26,42 @@ for number in both:
 signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
 """
 
+# Send one more signal whenever the handler first does a thing that Python audits.
+ONE_WITHIN_THE_OTHER = """
+import signal, subprocess, sys
+from launch import agent
 
-def test_two_signals_at_once_stop_the_ranks_once() -> None:
+moments = ["os.listdir", "open", "import", "exec", "os.kill"]
+
+def again(event, _):
+    if event in moments:
+        moments.remove(event)
+        signal.raise_signal(signal.SIGUSR1)
+
+signal.signal(signal.SIGUSR1, agent.forward)
+rank = subprocess.Popen(["cat"], stdin=subprocess.PIPE)  # it ends with this program
+sys.addaudithook(again)
+signal.raise_signal(signal.SIGUSR1)
+print("rank", rank.wait())
+"""
+
+
+def run(program: str) -> tuple[str, str]:
     done = subprocess.run(
-        [sys.executable, "-c", TWO_AT_ONCE],
+        [sys.executable, "-c", program],
         cwd=ROOT / "runscripts",
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
         timeout=240,
     )
-    assert (done.stdout, done.stderr) == ("stop 2\n", "")
+    return done.stdout, done.stderr
+
+
+def test_two_signals_at_once_stop_the_ranks_once() -> None:
+    assert run(TWO_AT_ONCE) == ("stop 2\n", "")
+
+
+def test_second_signal_within_the_first_ends_no_agent() -> None:
+    """Slurm and Apptainer both send it; a handler that imports would find half a module."""
+    assert run(ONE_WITHIN_THE_OTHER) == (f"rank {-signal.SIGUSR1}\n", "")
