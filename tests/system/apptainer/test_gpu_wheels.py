@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
-from sifwright.catalog import mirrors
 from sifwright.catalog.load_catalog import load_catalog
 from tests.conftest import ROOT, run, sifwright
 from tests.system.fabric.images import SOURCES, missing_sources, prove
@@ -155,19 +153,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = json.dumps({"description": "wheels for GPUs, on Debian alone", "layers": layers})
         (folder / "defs" / "images" / f"{name}.yaml").write_text(text)
     return folder
-
-
-@pytest.fixture
-def python_index_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put an empty folder in place of PyTorch's own index; keep the other mirrors."""
-    given = mirrors.load()
-    rules: dict[str, dict[str, str]] = {"wheels": {}, "pip": dict(given.pip)}
-    for rule in given.rules:
-        rules.setdefault(rule.kind, {})[rule.source] = rule.target
-    rules["wheels"]["https://download.pytorch.org/whl"] = str(tmp_path)
-    path = tmp_path / "mirrors.yaml"
-    path.write_text(yaml.safe_dump({kind: some for kind, some in rules.items() if some}))
-    monkeypatch.setenv(mirrors.VARIABLE, str(path))
 
 
 @pytest.mark.usefixtures("python_index_alone")

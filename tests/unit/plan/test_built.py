@@ -70,7 +70,7 @@ def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
     shown = run_cli("--project", CHECKOUT, "show", "layer", "mpich").out
     (build,) = real.layers["mpich"].built or ()
     assert describe(build) in shown
-    shown = run_cli("--project", CHECKOUT, "show", "layer", "flash-attention").out
+    shown = run_cli("--project", CHECKOUT, "show", "layer", "apex-rocm").out
     assert "built by          no test\n" in shown
 
 
