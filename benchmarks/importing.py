@@ -197,7 +197,7 @@ def _how_cold() -> str:
 
 
 def _drop_caches(sides: Iterable[_Side]) -> None:
-    os.sync()  # what is not on disk yet cannot be dropped
+    os.sync()  # the kernel drops only pages that are on disk
     if os.access(DROP, os.W_OK):
         DROP.write_text("3", encoding="utf-8")
         return

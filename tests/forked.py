@@ -79,7 +79,7 @@ def _run_child(
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
-    tempfile.tempdir = None  # that of the TMPDIR of the server
+    tempfile.tempdir = None  # it was made from the server's TMPDIR
     sys.argv = words
     sys.modules.update(dict.fromkeys(missing))  # type: ignore[arg-type]
     try:

@@ -78,7 +78,7 @@ class BuildError(SifwrightError):
 class TestError(SifwrightError):
     """The image was built, but a layer's test failed in it."""
 
-    __test__ = False  # not a test class, whatever pytest reads into the name
+    __test__ = False  # pytest takes the name for that of a test class
     exit_code = 7
 
 

@@ -40,7 +40,7 @@ class LaunchIdentity:
         self.ports = ports
         self.seconds = seconds
         self.device = ""  # the number of its GPU, if several are visible
-        self.problem = ""  # why it cannot start
+        self.problem = ""  # the reason if it cannot start
 
 
 class Answer:

@@ -78,7 +78,7 @@ def test_32_jobs_and_8_steps_at_once_do_not_mix() -> None:
     steps = [Launch(900, step=step) for step in range(8)]
     with ExitStack() as others:
         for launch in [*jobs[2::4], *steps[::4]]:
-            with suppress(OSError):  # somebody else's already
+            with suppress(OSError):  # another program has the port
                 others.enter_context(listening(ports_of(launch.job, launch.step)[0]))
         for launch in (launches := jobs + steps):
             others.enter_context(launch).start()

@@ -37,7 +37,7 @@ _LEFT_OUT = (
 )
 VARIABLES = {
     "USE_SYSTEM_LIBS": "1",
-    "ONNX_NAMESPACE": "onnx",  # that of Debian's library
+    "ONNX_NAMESPACE": "onnx",  # the namespace of Debian's library
     **dict.fromkeys(_LEFT_OUT, "0"),
     "CMAKE_BUILD_TYPE": "Debug",  # the only one without -O3 for kernels
     "CMAKE_CXX_FLAGS_DEBUG": "-DNDEBUG",

@@ -35,6 +35,9 @@ VARIABLES = {"found", "one", "what", "made", "said", "work", "place"}
 COMMENT = re.compile(
     r"((?:^[ \t]*#(?: .*)?\n)+)|((?:^ *--(?: .*)?\n)+)|{#-?([^}]*?)-?#}", re.MULTILINE
 )
+# A comment behind Python code, which may begin with "of", "as", "by" and "with".
+REMARK = re.compile(r"\S  # (?!noqa|type:)(.*)$", re.MULTILINE)
+REMARK_CLAUSE = re.compile(r"(?:what|whether|where|which|that|those|how|why)\b", re.IGNORECASE)
 # The mark of a comment, with the text of a directive.
 MARK = re.compile(r"^[ \t]*(?:#|--)? ?(?:shellcheck .*)?")
 STRING = re.compile(r'"((?:[^"\\\n]|\\[^n])*)"|\'([^\'\n]*)\'')
@@ -104,7 +107,9 @@ def odd(text: str, *, is_python: bool = True, is_quiet: bool = False) -> list[st
     docs, notes = list(docstrings(tree)), list(comments(text))
     parts = [*docs, *((note, CLAUSE) for note in notes)]
     beginnings = [part for part, words in parts if re.match(rf"(?:{words})\b", part, re.IGNORECASE)]
-    vague = [note for note in notes if VAGUE.search(note)]
+    remarks = REMARK.findall(text) if is_python else []
+    beginnings += filter(REMARK_CLAUSE.match, remarks)
+    vague = [note for note in chain(notes, remarks) if VAGUE.search(note)]
     texts = set() if is_quiet else set(strings(text, tree)).difference(doc for doc, _ in docs)
     messages = sorted(part for part in texts if "\n" not in part)
     prose = chain((part for part, _ in parts), messages)
@@ -138,6 +143,8 @@ def test_each_glob_finds_files(glob: str) -> None:
         "# What a step leaves.\n",
         "# shellcheck shell=bash\n# Whether it runs.\n",
         "# The file is somebody's.\n",
+        "run()  \x23 what it leaves\n",
+        "run()  # noqa: S101  \x23 whatever it leaves\n",
         f"# Run.\n#{' it' * MOST_WORDS}\n# again.\n",
         f"# The image is built {BANNED_WORDS[0]}.",
         f"fail('Run{' it' * MOST_WORDS}')",

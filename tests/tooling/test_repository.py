@@ -99,7 +99,7 @@ def test_pytest_collects_every_file_of_tests(
 
 def test_programs_are_executable(checkout: Path) -> None:
     for file in (*checkout.glob("tools/*"), *checkout.glob("runscripts/*"), checkout / ".ci/run"):
-        if file.is_file() and file.suffix != ".sh":  # which the others source
+        if file.is_file() and file.suffix != ".sh":  # the others source these
             assert file.read_bytes().startswith(b"#!"), file
             assert file.stat().st_mode & stat.S_IXUSR, file
 

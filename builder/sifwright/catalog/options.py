@@ -8,7 +8,7 @@ from sifwright.catalog.script_rules import refuse_text
 from sifwright.errors import Problem, quoted
 
 _PYTHON_TYPES = {"string": str, "boolean": bool, "integer": int}
-MAX_DIGITS = 18  # what fits 64 bits, as shells count
+MAX_DIGITS = 18  # shells count with 64 bits
 _BOOLEANS = {"true": True, "false": False}
 
 

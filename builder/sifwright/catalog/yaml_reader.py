@@ -65,7 +65,7 @@ class Reader:
 
     def refuse(self, event: Any) -> None:  # noqa: ANN401  # some have a tag or an anchor
         """Refuse what is not plain data."""
-        if event.anchor:  # that of an alias, too
+        if event.anchor:  # an alias has one, too
             raise self.fail(event, "anchors and aliases are not used here", "Write it out.")
         if event.tag is not None:
             raise self.fail(event, f"the tag {event.tag[:80]} is not used here", "Remove it.")

@@ -8,7 +8,7 @@ from sifwright.errors import UsageError
 from sifwright.launch import directive_rules, job_mpi, job_rules
 from sifwright.launch.model import Job, JobRequest
 
-_PYTHON_OPTIONS = "bBdEhiIOPqsSuvVxW:X:c:m:"  # those with a value have a colon (python --help)
+_PYTHON_OPTIONS = "bBdEhiIOPqsSuvVxW:X:c:m:"  # options with a value have a colon (python --help)
 
 
 def decide_job(site: Site, request: JobRequest) -> Job:

@@ -137,7 +137,7 @@ def test_no_such_tag(site: Site) -> None:
 
 def test_no_registry(site: Site) -> None:
     site.mirrors.write_text(json.dumps({"oci": {"registry.example": "http://127.0.0.1:9"}}))
-    failed = site.build("--no-cache")  # what another test has left would do
+    failed = site.build("--no-cache")  # a cached step of another test would do
     assert failed.returncode == 5
     assert "Connection refused" in failed.stderr
 

@@ -33,7 +33,7 @@ def test_a_build_leaves_image_record_and_link(toy: Toy, engine: str) -> None:
     needs, check, base, hello, *_ = (line.split() for line in built.stdout.splitlines())
     assert needs[0] == "needs"
     assert check[:4] == ["check", "this", "machine", "done"]
-    assert base[0] == "base-local"  # which another test may have left in the cache
+    assert base[0] == "base-local"  # another test may have left it in the cache
     assert hello[:2] == ["hello", "done"]
     record = json.loads((toy.output / "record.json").read_text())
     assert record["sif_fingerprint"] == sif_fingerprint(toy.sif)

@@ -53,7 +53,7 @@ def _copy_packages(folder: Path) -> None:
     """Copy the program's imports to a folder that the user may read."""
     shutil.copytree(ROOT / "builder" / "sifwright", folder / "sifwright")
     shutil.copytree(Path(packaging.__file__).parent, folder / "packaging")
-    if sys.version_info < (3, 14):  # which has it itself
+    if sys.version_info < (3, 14):  # 3.14 has it itself
         spec = importlib.util.find_spec("backports.zstd")
         for path in (spec and spec.submodule_search_locations) or ():
             shutil.copytree(path, folder / "backports" / "zstd")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.system.apptainer.toys import Toy
 
 pytestmark = pytest.mark.build
-PLACES = ("/tmp", "/var/tmp")  # what this is about
+PLACES = ("/tmp", "/var/tmp")
 
 
 @pytest.fixture

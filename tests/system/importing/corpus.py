@@ -77,6 +77,6 @@ def by_spython(recipe: Path) -> str:
         return ""
     try:
         converted(recipe)
-    except (SystemExit, Exception) as error:  # noqa: BLE001  # whatever it is
+    except (SystemExit, Exception) as error:  # noqa: BLE001  # spython raises any class
         return f"{error!a}"
     return "converted"

@@ -17,7 +17,7 @@ WAIT = {"SIFWRIGHT_START_TIMEOUT": "60", "SIFWRIGHT_CHECK_IMAGE": "0"}
 # One rank reports the reason for all. The others may start late, and a rank that waits fails its
 # test.
 LATE = {"SIFWRIGHT_START_TIMEOUT": START_TIMEOUT}
-LATE_TMP = LATE | {"SIFWRIGHT_CHECK_IMAGE": ""}  # what check-image remembers is there
+LATE_TMP = LATE | {"SIFWRIGHT_CHECK_IMAGE": ""}  # check-image stores its results there
 TWO_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=1")
 FOUR_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=2")
 

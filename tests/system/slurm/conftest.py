@@ -27,7 +27,7 @@ __all__ = ["tool"]
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "ip", "nsenter", "unshare")
 # The jobs run as root, which mpirun of Open MPI refuses by default.
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-# Of each node, for `jobscript --stage`.
+# The folder of each node's disk, for `jobscript --stage`.
 DISK = "/mnt"
 MPI = ("mpiexec.hydra", "mpirun.openmpi")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SECRET = "hunter2-of-the-mirror"  # noqa: S105
 # The cluster's partitions end after ten minutes.
-PAUSE = "sleep 500"  # until somebody ends it
+PAUSE = "sleep 500"  # until a test ends it
 SHORT = ("--submit=slurm", "--directive=time=5", "--directive=mem=0")
 
 

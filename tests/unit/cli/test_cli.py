@@ -126,7 +126,7 @@ def test_render_runs_nothing_but_apt_for_the_mirror(
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "none"))
     ran: list[str] = []
 
-    monkeypatch.setenv("TMPDIR", "/proc")  # with which apt-get answers nothing
+    monkeypatch.setenv("TMPDIR", "/proc")  # apt-get answers nothing then
 
     def capture(
         command: list[str], *, env: dict[str, str], **_: object

@@ -164,7 +164,7 @@ def test_mounts_are_there_for_one_run(tmp_path: Path) -> None:
 def test_a_user_makes_its_own_workdir(tmp_path: Path) -> None:
     writing = read(tmp_path, "FROM tiny:1\nWORKDIR /a\nUSER me\nWORKDIR b\nRUN id\nRUN c\n")
     assert code(writing)[:3] == ["folder /a", "user me", "workdir /a/b"]
-    assert writing._before(2) == ["user me"]  # noqa: SLF001  # what a later layer repeats
+    assert writing._before(2) == ["user me"]  # noqa: SLF001  # a later layer repeats this
 
 
 TENFOLD = "".join(f"ARG A{n + 1}={f'$A{n}' * 10}\n" for n in range(12))

@@ -227,7 +227,7 @@ class Prefetcher:
 def _settle(future: Future[T], call: Callable[[], T]) -> None:
     try:
         future.set_result(call())
-    except Exception as error:  # noqa: BLE001  # whoever waits gets it
+    except Exception as error:  # noqa: BLE001  # the waiting step gets it
         future.set_exception(error)
 
 

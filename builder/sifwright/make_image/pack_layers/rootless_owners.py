@@ -78,7 +78,7 @@ def _give(path: str, owner: tuple[int, int]) -> bool:
     """Give a file of root to its owner; whether there is such an id."""
     status = os.lstat(path)
     if (status.st_uid, status.st_gid) != (0, 0):
-        return True  # A step gave it to somebody.
+        return True  # A step gave it to another user.
     capabilities = _attribute(path, _CAPABILITIES)
     try:
         os.lchown(path, *owner)

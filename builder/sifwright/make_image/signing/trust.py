@@ -94,7 +94,7 @@ class Keyring:
                 file.write_bytes(content)
             command = ["gpgv", "--status-fd", "1", "--keyring", keyring[1], *map(str, files)]
             done = processes.capture(command)
-        if done.returncode == 127:  # noqa: PLR2004  # what `capture` says of no program
+        if done.returncode == 127:  # noqa: PLR2004  # `capture` found no program
             raise MachineError.of("there is no gpgv", fix="Install it: apt install gpgv")
         if " BADSIG " in done.stdout:
             raise OtherBytesError.of("is for other bytes")

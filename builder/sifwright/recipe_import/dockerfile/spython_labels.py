@@ -37,7 +37,7 @@ def guarded(where: str) -> Iterator[None]:
     try:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             yield
-    except (SystemExit, Exception) as error:  # noqa: BLE001  # whatever it is
+    except (SystemExit, Exception) as error:  # noqa: BLE001  # spython raises any class
         message = f"spython cannot parse it: {error!a}"
         raise UsageError.of(message, where=where, fix="Write it more simply.") from None
     finally:

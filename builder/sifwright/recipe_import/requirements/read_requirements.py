@@ -198,7 +198,7 @@ class _RequirementsReader:
                 self.include(line, path, value, target)
             elif name in _KEPT and value:
                 self.requirements.options.append(f"{name}={value}")
-            elif name != "--require-hashes":  # which one hash does as well
+            elif name != "--require-hashes":  # one hash requires hashes as well
                 problem = refusals.of_option(name)
                 self.add(line.where, problem.what, problem.fix)
 

@@ -116,7 +116,7 @@ class Supervisor:
     def _chown(self, target: Target, uid: int, gid: int) -> int | None:
         with target as file:
             if file.status.st_uid != 0:
-                return None  # Of somebody else, outside of the image.
+                return None  # Another user's, outside of the image.
             old = self._owner(file) or (0, 0)
             # A real chown also changes the time, set-user-id bits and capabilities.
             try:
