@@ -93,7 +93,9 @@ def install(request: NativeRequest, progress: Progress) -> None:
             liveness.clock(folder.private)  # a full disk has no room for a new one
         steps = _steps(request, timer)
         if request.complete:
-            _complete(request, steps)  # the site's modules and variables may be others now
+            steps.finish([])
+            _test(request, steps)
+            _write_activation(request, steps)  # the site's variables may be others now
         else:
             _install_version(request, steps)
         _publish(request, steps)
@@ -127,11 +129,9 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
     record = folder.read()
     unfinished = {*record.get("unfinished", ()), request.version.name}
     write_record(folder, {**record, "unfinished": sorted(unfinished)})
-    run_steps(steps, len(plan.steps), list)
-    _complete(request, steps)
-    if steps.test(request.version, None) != 0:
-        raise TestError(steps.watcher.problem(install_steps.TEST_FAILED))
-    steps.watcher.timer.finish("done")
+    run_steps(steps, len(plan.steps), steps.finish)
+    _write_activation(request, steps)
+    _test(request, steps)
     tree_snapshot.write_names(request.version, folder.names(plan.id))
     record = folder.read()
     record["versions"][plan.id] = {
@@ -147,8 +147,14 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
     write_record(folder, record)
 
 
-def _complete(request: NativeRequest, steps: HostSteps) -> None:
-    steps.finish([step.id for step in request.plan.steps])
+def _test(request: NativeRequest, steps: HostSteps) -> None:
+    if steps.test(request.version, None) != 0:
+        raise TestError(steps.watcher.problem(install_steps.TEST_FAILED))
+    steps.watcher.timer.finish("done")
+
+
+def _write_activation(request: NativeRequest, steps: HostSteps) -> None:
+    steps.write_activation()
     path, text = request.venv_hook
     steps.write(Path(path), text.encode(), mode=0o755)
 
