@@ -5,25 +5,23 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sifwright.errors import MachineError, TestError
+from sifwright.errors import TestError
 from sifwright.install.native import host_needs, install_steps, tree_snapshot
+from sifwright.install.native.claim import claimed
 from sifwright.install.native.install_steps import HostSteps
 from sifwright.install.native.native_folder import InstalledVersion, NativeFolder
-from sifwright.make_image.cache import claims
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan
-from sifwright.system import cache_folder, files, liveness
+from sifwright.system import files, liveness
 from sifwright.system.progress import Progress, Timer
 from sifwright.system.tempdirs import name_folder_in_errors
-
-_CLAIM = "install"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,8 +79,7 @@ def install(request: NativeRequest, progress: Progress) -> None:
     with (
         name_folder_in_errors(folder.root, "Free some, or name another --prefix."),
         _umask(0o022),
-        _nothing_without_record(folder, missing),
-        claimed(folder),
+        claimed(folder, missing),
         Timer(progress) as timer,
     ):
         if request.damage:
@@ -197,18 +194,6 @@ def write_record(folder: NativeFolder, record: dict[str, object]) -> None:
 
 
 @contextmanager
-def _nothing_without_record(folder: NativeFolder, new: Iterable[str]) -> Iterator[None]:
-    """Remove empty folders of ours if there is no record: a full disk has no room for one."""
-    try:
-        yield
-    finally:
-        if not folder.record.exists():
-            for path in (_claims(folder), folder.private, *map(Path, new)):
-                with suppress(OSError):
-                    path.rmdir()
-
-
-@contextmanager
 def _umask(mask: int) -> Iterator[None]:
     """Make files and folders with this umask: others must be able to use the installation."""
     before = os.umask(mask)
@@ -216,28 +201,3 @@ def _umask(mask: int) -> Iterator[None]:
         yield
     finally:
         os.umask(before)
-
-
-@contextmanager
-def claimed(folder: NativeFolder) -> Iterator[None]:
-    """Hold the folder inside; raises `MachineError` if another process does."""
-    fix = "Choose another --prefix."
-    with ExitStack() as stack:
-        try:
-            _claims(folder).mkdir(mode=0o755, parents=True, exist_ok=True)
-            is_ours = stack.enter_context(claims.try_claim(folder.private, _CLAIM, fix=fix))
-        except FileNotFoundError:  # another process has just removed the folder of claims
-            is_ours = False
-        if not is_ours:
-            message = "another process installs or uninstalls there"
-            raise MachineError.of(message, where=str(folder.root), fix="Wait for its end.")
-        yield
-
-
-def is_claimed(folder: NativeFolder) -> bool:
-    """Return whether a process has claimed the folder and may still run; writes nothing."""
-    return liveness.read_holder(_claims(folder) / _CLAIM) is not None
-
-
-def _claims(folder: NativeFolder) -> Path:
-    return folder.private / cache_folder.CLAIMS

@@ -12,7 +12,7 @@ from typing import Any
 
 from sifwright.errors import UsageError
 from sifwright.install.native.check_record import damaged_part
-from sifwright.system import access, small_file
+from sifwright.system import access, cache_folder, liveness, small_file
 from sifwright.system.os_errors import nearest_existing_parent
 
 _RECORD, _VERSIONS, _CURRENT = "sifwright.json", "versions", "current"
@@ -76,6 +76,15 @@ class NativeFolder:
     def private(self) -> Path:
         """Return the folder of claims, logs, states of files and temporary files."""
         return self.root / ".sifwright"
+
+    @property
+    def claims(self) -> Path:
+        return self.private / cache_folder.CLAIMS
+
+    @property
+    def clock(self) -> Path:
+        """Return the file that has the time of the file system."""
+        return self.private / liveness.CLOCK
 
     @property
     def scratch(self) -> Path:
