@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan
 from sifwright.system import files, liveness
 from sifwright.system.progress import Progress, Timer
-from sifwright.system.tempdirs import name_folder_in_errors
+from sifwright.system.tempdirs import name_folder_in_errors, remove
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,6 +102,7 @@ def _check_host(request: NativeRequest, progress: Progress) -> None:
     folder.require_writable("Name a folder of yours by --prefix.")
     for note in host_needs.require(plan, install_steps.environment()):
         progress.note(str(note))
+    remove_leftovers(request)  # they take room
     if not request.complete:
         there = tree_snapshot.recorded_bytes(folder.snapshot(plan.id))
         host_needs.require_space(plan, folder.root, folder.scratch, there)
@@ -131,6 +131,7 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
     _test(request, steps)
     tree_snapshot.write_names(request.version, folder.names(plan.id))
     record = folder.read()
+    record["unfinished"].remove(request.version.name)
     record["versions"][plan.id] = {
         "folder": request.version.name,
         "site": plan.site.name,
@@ -167,7 +168,6 @@ def _publish(request: NativeRequest, steps: HostSteps) -> None:
     write_record(folder, record)
     for path, text in files_of.items():
         steps.write(path, text.encode())
-    _remove_unfinished(folder)
     version = request.version.relative_to(folder.root)
     new = folder.private / "new"
     new.mkdir(exist_ok=True)
@@ -175,16 +175,26 @@ def _publish(request: NativeRequest, steps: HostSteps) -> None:
     files.relink(folder.current, str(version), new)
 
 
-def _remove_unfinished(folder: NativeFolder) -> None:
-    """Remove what earlier plans left that were never finished."""
-    record = folder.read()
-    finished = {entry["folder"] for entry in record["versions"].values()}
-    for name in set(record.get("unfinished", ())) - finished:
-        shutil.rmtree(folder.versions / name, ignore_errors=True)
-    snapshots = set(map(folder.snapshot, record["versions"]))
-    for path in set(folder.private.glob("*.json")) - snapshots:
-        path.unlink()
-    write_record(folder, {**record, "unfinished": []})
+def remove_leftovers(request: NativeRequest) -> None:
+    """Remove what runs left that did not finish, except for finished steps of this plan."""
+    folder, plan = request.folder, request.plan
+    record = folder.read() if folder.record.exists() else {}
+    if not (record.get("unfinished") or folder.scratch.exists()):
+        return
+    with claimed(folder, on_full_disk=True):
+        record = folder.read()
+        remove(folder.scratch)
+        if not request.complete:
+            tree_snapshot.resume(request.version, folder.snapshot(plan.id))
+        unfinished = set(record.get("unfinished", ()))
+        unfinished -= {entry["folder"] for entry in record["versions"].values()}
+        for name in unfinished - {request.version.name}:
+            remove(folder.versions / name)
+        snapshots = set(map(folder.snapshot, (*record["versions"], plan.id)))
+        for path in set(folder.private.glob("*.json")) - snapshots:
+            path.unlink()
+        own = sorted(unfinished & {request.version.name})
+        write_record(folder, {**record, "unfinished": own})
 
 
 def write_record(folder: NativeFolder, record: dict[str, object]) -> None:
