@@ -100,6 +100,7 @@ def install(request: NativeRequest, progress: Progress) -> None:
 def _check_host(request: NativeRequest, progress: Progress) -> None:
     folder, plan = request.folder, request.plan
     folder.require_writable("Name a folder of yours by --prefix.")
+    folder.require_link()
     for note in host_needs.require(plan, install_steps.environment()):
         progress.note(str(note))
     remove_leftovers(request)  # they take room
