@@ -84,14 +84,10 @@ def install(request: NativeRequest, progress: Progress) -> None:
         if request.damage:
             progress.note(request.damage)
         if not folder.record.exists():
-            start = {"versions": {}, "files": [], "folders": missing, "unfinished": []}
-            write_record(folder, {"prefix": str(folder.root), **start})
-            liveness.clock(folder.private)  # a full disk has no room for a new one
+            _start_record(folder, missing)
         steps = _steps(request, timer)
         if request.complete:
-            steps.finish([])
-            _test(request, steps)
-            _write_activation(request, steps)  # the site's variables may be others now
+            _update_version(request, steps)
         else:
             _install_version(request, steps)
         _publish(request, steps)
@@ -107,6 +103,12 @@ def _check_host(request: NativeRequest, progress: Progress) -> None:
     if not request.complete:
         there = tree_snapshot.recorded_bytes(folder.snapshot(plan.id))
         host_needs.require_space(plan, folder.root, folder.scratch, there)
+
+
+def _start_record(folder: NativeFolder, made: list[str]) -> None:
+    start = {"versions": {}, "files": [], "folders": made, "unfinished": []}
+    write_record(folder, {"prefix": str(folder.root), **start})
+    liveness.clock(folder.private)  # a full disk has no room for a new one
 
 
 def _steps(request: NativeRequest, timer: Timer) -> HostSteps:
@@ -144,6 +146,13 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
         "timeline": steps.watcher.timer.timeline,
     }
     write_record(folder, record)
+
+
+def _update_version(request: NativeRequest, steps: HostSteps) -> None:
+    """Put the site's variables for running in place, which may be others now, after the tests."""
+    steps.finish([])
+    _test(request, steps)
+    _write_activation(request, steps)
 
 
 def _test(request: NativeRequest, steps: HostSteps) -> None:
