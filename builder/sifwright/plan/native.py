@@ -1,5 +1,6 @@
 """Plans of installations on the host: layer `host` in place of the base, the site's software."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -44,6 +45,14 @@ def with_env_manager(catalog: Catalog, site: Site, manager: str) -> Catalog:
         return catalog
     site = replace(site, native=replace(site.native, env_manager=manager))
     return replace(catalog, sites={**catalog.sites, site.name: site})
+
+
+def build_key(site: Site) -> str:
+    """Return the modules and variables of the site that steps run with: part of every step's id."""
+    modules, native = site.modules, site.native
+    loaded = [modules.init, modules.purge, modules.host, modules.library_path]
+    own = [native.modules, list(native.environment.items())] if native else []
+    return json.dumps([*loaded, *own])
 
 
 def _slots(catalog: Catalog, image: Image, host: HostSoftware) -> Iterator[ImageSlot]:

@@ -23,7 +23,7 @@ from sifwright.errors import PlanError, Problem, UsageError, quoted
 from sifwright.plan import base_request, sources
 from sifwright.plan.compatibility import Resolver, layer_problems
 from sifwright.plan.model import NAME, Plan, Step
-from sifwright.plan.native import HOST, native_catalog
+from sifwright.plan.native import HOST, build_key, native_catalog
 from sifwright.plan.select_layers import Selected, Selection, mpi_problems, select
 
 MAX_SHOWN = 100
@@ -142,7 +142,7 @@ def _given(slot: Selected, site: Site, image: Image, overrides: Settings) -> Map
 def _steps(
     site: Site, decided: Iterable[tuple[Layer, Mapping[str, Value]]], prefix: str
 ) -> Iterator[Step]:
-    previous = ""
+    previous = build_key(site) if prefix else ""
     for layer, options in decided:
         text = site_environment.render(site)
         own = [LayerFile.of_text(site_environment.FILE, text)] if layer.site_environment else []

@@ -20,7 +20,8 @@ from typing import Self
 from sifwright.system import small_file
 
 BEAT_SECONDS = 5.0
-_CLOCK = "clock"
+# File of a folder with claims; touched, it has the time there.
+CLOCK = "clock"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,7 +156,7 @@ def heartbeat(path: Path) -> Iterator[None]:
 
 def clock(root: Path) -> float:
     """Return the time in seconds, by the clock that gives the cache's files their times."""
-    with (root / _CLOCK).open("ab") as file:
+    with (root / CLOCK).open("ab") as file:
         os.utime(file.fileno())
         return os.fstat(file.fileno()).st_mtime
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from sifwright.system.liveness import ProcessIdentity
 from sifwright.system.tempdirs import TEMPORARY_FIX
 from tests.conftest import run
 from tests.system.native.project import Project, make_project
+from tests.system.native.test_kills import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -131,3 +133,28 @@ def test_a_step_that_uses_all_inodes(project: Project, run_cli: Cli) -> None:
     assert done.err.endswith(f"too many files)\n    {TEMPORARY_FIX}\n")
     use_all_inodes(project.prefix.parents[1])
     assert is_removed(project, run_cli)
+
+
+def test_a_step_that_fills_the_disk_is_mended(project: Project, run_cli: Cli) -> None:
+    """Ask for room once the files of the failed step are gone."""
+    assert run_cli(*project.words()).code == 0
+    project.add("last", last='cp /dev/zero "$INSTALL_PREFIX/big"')
+    assert run_cli(*project.words()).code == 6
+    project.add("last", last="echo mended")
+    done = run_cli(*project.words())
+    assert done.code == 0, done.err
+    assert len(list((project.prefix / "versions").iterdir())) == 2
+
+
+def test_a_kill_on_a_full_disk(project: Project, run_cli: Cli) -> None:
+    """Remove what is left, though the version before is up to date."""
+    assert run_cli(*project.words()).code == 0
+    project.add("last", last=f'cp /dev/zero "$INSTALL_PREFIX/big" || :\n{PROGRAM}')
+    assert project.install().returncode == -signal.SIGKILL
+    use_all_bytes(project.prefix.parents[1])
+    assert (project.prefix / ".sifwright/tmp").exists()
+    project.add("last")
+    done = run_cli(*project.words())
+    assert (done.code, "up to date" in done.out) == (0, True), done.err
+    assert len(list((project.prefix / "versions").iterdir())) == 1
+    assert not (project.prefix / ".sifwright/tmp").exists()

@@ -184,3 +184,69 @@ def test_two_images(project: Project, run_cli: Cli) -> None:
     done = run_cli(*words[:4], "other", *words[4:])
     assert "installed" in done.out
     assert project.current == first
+
+
+@pytest.mark.parametrize("name", [".sifwright", ".sifwright/claims"])
+@pytest.mark.parametrize("is_installed", [False, True])
+def test_a_private_folder_that_is_a_link(
+    project: Project, run_cli: Cli, tmp_path: Path, name: str, *, is_installed: bool
+) -> None:
+    """Refuse it, and remove nothing where it leads."""
+    if is_installed:
+        assert run_cli(*project.words()).code == 0
+    link = project.prefix / name
+    shutil.rmtree(link, ignore_errors=True)
+    link.parent.mkdir(parents=True, exist_ok=True)
+    (victim := tmp_path / "victim/tmp/thesis").mkdir(parents=True)
+    (tmp_path / "victim/a.json").touch()
+    link.symlink_to(tmp_path / "victim")
+    before = sorted(project.prefix.rglob("*"))
+    for words in (project.words(), ("uninstall", project.prefix)):
+        done = run_cli(*words)
+        assert (done.code, f"{link}: is a link to {tmp_path}/victim" in done.err) == (2, True)
+    assert sorted(project.prefix.rglob("*")) == before
+    assert victim.exists()
+    assert (tmp_path / "victim/a.json").exists()
+
+
+@pytest.mark.parametrize("name", ["a.json", "tmp/thesis", "claims/mine"])
+def test_a_private_folder_of_others(project: Project, run_cli: Cli, name: str) -> None:
+    """Take one with the files of a run that was killed only."""
+    private = project.prefix / ".sifwright"
+    for own in ("claims/.0123456789abcdef", "clock", ".sifwright-abc/file"):
+        (private / own).parent.mkdir(parents=True, exist_ok=True)
+        (private / own).touch()
+    (mine := private / name).parent.mkdir(exist_ok=True)
+    mine.touch()
+    done = run_cli(*project.words())
+    message = f"--prefix {project.prefix}: is not empty, and is no folder of 'sifwright install'"
+    shown = ".sifwright/tmp" if "tmp" in name else f".sifwright/{name}"
+    assert (done.code, done.err.splitlines()) == (
+        2,
+        [
+            f"sifwright: {message}",
+            f"    Name a new folder, or move away what is there: {shown}.",
+        ],
+    )
+    assert mine.exists()
+    mine.unlink()
+    if mine.parent.name == "tmp":
+        mine.parent.rmdir()
+    assert run_cli(*project.words()).code == 0
+
+
+def test_a_folder_in_place_of_current(project: Project, run_cli: Cli) -> None:
+    """Refuse it before a step runs: a copy that followed links has one. It can be removed."""
+    assert run_cli(*project.words()).code == 0
+    current = project.prefix / "current"
+    current.unlink()
+    current.mkdir()
+    project.add("last", last="echo other")
+    before = sorted(project.prefix.rglob("*"))
+    done = run_cli(*project.words())
+    message = f"{current}: is no link, and 'sifwright install' makes one"
+    assert (done.code, done.err.startswith(f"sifwright: {message}\n")) == (2, True), done.err
+    assert sorted(project.prefix.rglob("*")) == before
+    (current / "mine").touch()
+    done = run_cli("uninstall", project.prefix)
+    assert (done.code, "still there: current/mine" in done.out) == (0, True)

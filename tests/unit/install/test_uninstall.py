@@ -5,14 +5,16 @@ from __future__ import annotations
 import py_compile
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sifwright.install.native import uninstall
+from tests.conftest import sifwright
 from tests.system.native.project import MODULE, make_project
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.system.native.project import Project
@@ -183,3 +185,52 @@ def test_stopped_and_repeated(
     for folder in (project.prefix, *project.prefix.parents[:2]):
         folder.rmdir()
     assert listing(tmp_path) == before
+
+
+def run_within(
+    function: str, command: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Run a command once, when `uninstall` is about to call the function."""
+    before = getattr(uninstall, function)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(uninstall, function, before)
+        command()
+        return before(*arguments, **options)
+
+    monkeypatch.setattr(uninstall, function, call)
+
+
+@pytest.mark.parametrize("function", ["write_record", "remove", "_empty"])
+def test_other_commands_are_refused_until_its_end(
+    project: Project,
+    run_cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    function: str,
+) -> None:
+    before = listing(tmp_path)
+    install(project, run_cli)
+    others = []
+
+    def run_others() -> None:
+        others.append(project.install())
+        others.append(sifwright("uninstall", project.prefix))
+
+    run_within(function, run_others, monkeypatch)
+    done = run_cli("uninstall", project.prefix)
+    assert (done.code, listing(tmp_path)) == (0, before), done.err
+    message = f"sifwright: {project.prefix}: another process installs or uninstalls there\n"
+    assert [(x.returncode, x.stderr.startswith(message)) for x in others] == [(5, True)] * 2
+
+
+def test_one_that_comes_after_another(
+    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read the record again, once the other one has ended, and leave no folder."""
+    before = listing(tmp_path)
+    install(project, run_cli)
+    run_within("claimed", lambda: sifwright("uninstall", project.prefix), monkeypatch)
+    done = run_cli("uninstall", project.prefix)
+    assert (done.code, listing(tmp_path)) == (2, before), done.err
+    assert f"{project.prefix}: is no folder of 'sifwright install'" in done.err

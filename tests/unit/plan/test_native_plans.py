@@ -1,6 +1,8 @@
 """Plans of installations on the hosts of the sites that describe their software."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,6 +60,32 @@ def test_derecho_compiles_with_the_modules_of_its_document(real: Catalog) -> Non
     folder = "${NCAR_ROOT_CUDNN:?}/include"
     for line in ('CC="mpicc"', 'CXX="mpicxx"', f'CUDNN_INCLUDE_DIR="{folder}"'):
         assert f"export {line}\n" in rest
+
+
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [
+        ("modules", {"host": ("two/2",)}),
+        ("modules", {"init": "/other/init"}),
+        ("modules", {"purge": "plain"}),
+        ("modules", {"library_path": "$TWO"}),
+        ("native", {"modules": ("two/2",)}),
+        ("native", {"environment": {"CUDA_HOME": "/two"}}),
+        ("modules", {"container": ("two/2",)}),
+    ],
+)
+def test_a_site_with_another_build_environment(
+    real: Catalog, part: str, values: dict[str, Any]
+) -> None:
+    """Give every step another id; modules of jobs in a container change none."""
+    site = real.sites["derecho"]
+    other = replace(site, **{part: replace(getattr(site, part), **values)})
+    catalogs = real, replace(real, sites={**real.sites, site.name: other})
+    plans = [resolve(each, "derecho", "pytorch-source", (), prefix="/sw") for each in catalogs]
+    ids = [{step.id for step in plan.steps} for plan in plans]
+    assert ids[0].isdisjoint(ids[1]) == ("container" not in values)
+    images = [resolve(each, "derecho", "pytorch", ()).id for each in catalogs]
+    assert images[0] == images[1]
 
 
 def test_left_out_layers_have_a_reason(real: Catalog) -> None:

@@ -2,16 +2,17 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from sifwright.cli.commands.native_module import module_name, native_site
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import submission, submit_jobs
 from sifwright.cli.options.context import definitions, progress_of
-from sifwright.errors import UsageError
+from sifwright.errors import MachineError, UsageError
 from sifwright.install.native import host_script, render_native
 from sifwright.install.native.choose_version import choose_version
-from sifwright.install.native.install import NativeRequest, install
+from sifwright.install.native.install import NativeRequest, install, remove_leftovers
 from sifwright.install.native.native_folder import NativeFolder, native_folder
 from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.tasks import installation_task
@@ -80,7 +81,11 @@ def run(arguments: Namespace) -> None:
     for line in submission.way_out(arguments, plan.site):
         progress.note(line)
     state = "up to date"
-    if not request.is_current:
+    if request.is_current:
+        # A reader may remove nothing, and another process may install another version.
+        with suppress(MachineError, OSError):
+            remove_leftovers(request)
+    else:
         install(request, progress)
         state = "installed"
     _report(request, module, state, progress.note)

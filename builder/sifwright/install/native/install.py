@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sifwright.errors import MachineError, TestError
+from sifwright.errors import TestError
 from sifwright.install.native import host_needs, install_steps, tree_snapshot
+from sifwright.install.native.claim import claimed
 from sifwright.install.native.install_steps import HostSteps
 from sifwright.install.native.native_folder import InstalledVersion, NativeFolder
-from sifwright.make_image.cache import claims
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan
-from sifwright.system import cache_folder, files, liveness
+from sifwright.system import files, liveness
 from sifwright.system.progress import Progress, Timer
-from sifwright.system.tempdirs import name_folder_in_errors
-
-_CLAIM = "install"
+from sifwright.system.tempdirs import name_folder_in_errors, remove
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,19 +78,16 @@ def install(request: NativeRequest, progress: Progress) -> None:
     with (
         name_folder_in_errors(folder.root, "Free some, or name another --prefix."),
         _umask(0o022),
-        _nothing_without_record(folder, missing),
-        claimed(folder),
+        claimed(folder, missing),
         Timer(progress) as timer,
     ):
         if request.damage:
             progress.note(request.damage)
         if not folder.record.exists():
-            start = {"versions": {}, "files": [], "folders": missing, "unfinished": []}
-            write_record(folder, {"prefix": str(folder.root), **start})
-            liveness.clock(folder.private)  # a full disk has no room for a new one
+            _start_record(folder, missing)
         steps = _steps(request, timer)
         if request.complete:
-            _complete(request, steps)  # the site's modules and variables may be others now
+            _update_version(request, steps)
         else:
             _install_version(request, steps)
         _publish(request, steps)
@@ -102,11 +96,19 @@ def install(request: NativeRequest, progress: Progress) -> None:
 def _check_host(request: NativeRequest, progress: Progress) -> None:
     folder, plan = request.folder, request.plan
     folder.require_writable("Name a folder of yours by --prefix.")
+    folder.require_link()
     for note in host_needs.require(plan, install_steps.environment()):
         progress.note(str(note))
+    remove_leftovers(request)  # they take room
     if not request.complete:
         there = tree_snapshot.recorded_bytes(folder.snapshot(plan.id))
         host_needs.require_space(plan, folder.root, folder.scratch, there)
+
+
+def _start_record(folder: NativeFolder, made: list[str]) -> None:
+    start = {"versions": {}, "files": [], "folders": made, "unfinished": []}
+    write_record(folder, {"prefix": str(folder.root), **start})
+    liveness.clock(folder.private)  # a full disk has no room for a new one
 
 
 def _steps(request: NativeRequest, timer: Timer) -> HostSteps:
@@ -127,13 +129,12 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
     record = folder.read()
     unfinished = {*record.get("unfinished", ()), request.version.name}
     write_record(folder, {**record, "unfinished": sorted(unfinished)})
-    run_steps(steps, len(plan.steps), list)
-    _complete(request, steps)
-    if steps.test(request.version, None) != 0:
-        raise TestError(steps.watcher.problem(install_steps.TEST_FAILED))
-    steps.watcher.timer.finish("done")
+    run_steps(steps, len(plan.steps), steps.finish)
+    _write_activation(request, steps)
+    _test(request, steps)
     tree_snapshot.write_names(request.version, folder.names(plan.id))
     record = folder.read()
+    record["unfinished"].remove(request.version.name)
     record["versions"][plan.id] = {
         "folder": request.version.name,
         "site": plan.site.name,
@@ -147,8 +148,21 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
     write_record(folder, record)
 
 
-def _complete(request: NativeRequest, steps: HostSteps) -> None:
-    steps.finish([step.id for step in request.plan.steps])
+def _update_version(request: NativeRequest, steps: HostSteps) -> None:
+    """Put the site's variables for running in place, which may be others now, after the tests."""
+    steps.finish([])
+    _test(request, steps)
+    _write_activation(request, steps)
+
+
+def _test(request: NativeRequest, steps: HostSteps) -> None:
+    if steps.test(request.version, None) != 0:
+        raise TestError(steps.watcher.problem(install_steps.TEST_FAILED))
+    steps.watcher.timer.finish("done")
+
+
+def _write_activation(request: NativeRequest, steps: HostSteps) -> None:
+    steps.write_activation()
     path, text = request.venv_hook
     steps.write(Path(path), text.encode(), mode=0o755)
 
@@ -164,7 +178,6 @@ def _publish(request: NativeRequest, steps: HostSteps) -> None:
     write_record(folder, record)
     for path, text in files_of.items():
         steps.write(path, text.encode())
-    _remove_unfinished(folder)
     version = request.version.relative_to(folder.root)
     new = folder.private / "new"
     new.mkdir(exist_ok=True)
@@ -172,34 +185,32 @@ def _publish(request: NativeRequest, steps: HostSteps) -> None:
     files.relink(folder.current, str(version), new)
 
 
-def _remove_unfinished(folder: NativeFolder) -> None:
-    """Remove what earlier plans left that were never finished."""
-    record = folder.read()
-    finished = {entry["folder"] for entry in record["versions"].values()}
-    for name in set(record.get("unfinished", ())) - finished:
-        shutil.rmtree(folder.versions / name, ignore_errors=True)
-    snapshots = set(map(folder.snapshot, record["versions"]))
-    for path in set(folder.private.glob("*.json")) - snapshots:
-        path.unlink()
-    write_record(folder, {**record, "unfinished": []})
+def remove_leftovers(request: NativeRequest) -> None:
+    """Remove what runs left that did not finish, except for finished steps of this plan."""
+    folder, plan = request.folder, request.plan
+    record = folder.read() if folder.record.exists() else {}
+    if not (record.get("unfinished") or folder.scratch.exists()):
+        return
+    with claimed(folder, on_full_disk=True):
+        record = folder.read()
+        remove(folder.scratch)
+        if not request.complete:
+            tree_snapshot.resume(request.version, folder.snapshot(plan.id))
+        unfinished = set(record.get("unfinished", ()))
+        unfinished -= {entry["folder"] for entry in record["versions"].values()}
+        for name in unfinished - {request.version.name}:
+            remove(folder.versions / name)
+        snapshots = set(map(folder.snapshot, (*record["versions"], plan.id)))
+        for path in set(folder.private.glob("*.json")) - snapshots:
+            path.unlink()
+        own = sorted(unfinished & {request.version.name})
+        write_record(folder, {**record, "unfinished": own})
 
 
 def write_record(folder: NativeFolder, record: dict[str, object]) -> None:
     """Put the record in place of the one before."""
     text = json.dumps(record, indent=2).encode() + b"\n"
     files.write(folder.record, text, mode=0o644, beside=folder.private)
-
-
-@contextmanager
-def _nothing_without_record(folder: NativeFolder, new: Iterable[str]) -> Iterator[None]:
-    """Remove empty folders of ours if there is no record: a full disk has no room for one."""
-    try:
-        yield
-    finally:
-        if not folder.record.exists():
-            for path in (_claims(folder), folder.private, *map(Path, new)):
-                with suppress(OSError):
-                    path.rmdir()
 
 
 @contextmanager
@@ -210,28 +221,3 @@ def _umask(mask: int) -> Iterator[None]:
         yield
     finally:
         os.umask(before)
-
-
-@contextmanager
-def claimed(folder: NativeFolder) -> Iterator[None]:
-    """Hold the folder inside; raises `MachineError` if another process does."""
-    fix = "Choose another --prefix."
-    with ExitStack() as stack:
-        try:
-            _claims(folder).mkdir(mode=0o755, parents=True, exist_ok=True)
-            is_ours = stack.enter_context(claims.try_claim(folder.private, _CLAIM, fix=fix))
-        except FileNotFoundError:  # another process has just removed the folder of claims
-            is_ours = False
-        if not is_ours:
-            message = "another process installs or uninstalls there"
-            raise MachineError.of(message, where=str(folder.root), fix="Wait for its end.")
-        yield
-
-
-def is_claimed(folder: NativeFolder) -> bool:
-    """Return whether a process has claimed the folder and may still run; writes nothing."""
-    return liveness.read_holder(_claims(folder) / _CLAIM) is not None
-
-
-def _claims(folder: NativeFolder) -> Path:
-    return folder.private / cache_folder.CLAIMS

@@ -67,21 +67,22 @@ class HostSteps:
         return step.id
 
     def finish(self, _results: Sequence[str]) -> Path:
-        """Write the plan, the tests and the activation scripts into the folder.
-
-        It may be in use: each file is replaced in one step.
-        """
+        """Write the plan and the tests into the folder."""
         for file in build_files.kept(self.plan):
             path = self.folder / "sifwright" / Path(file.path).relative_to("/opt/sifwright")
             self.write(path, file.data, mode=0o755 if file.executable else 0o644)
+        tests = host_script.test_script(self.plan, self.folder)
+        self.write(self.folder / host_script.RUN_TESTS, tests.encode())
+        return self.folder
+
+    def write_activation(self) -> None:
+        """Write the activation scripts. They may be in use: each is replaced in one step."""
         scripts = {
             self.folder / "bin/activate": host_script.activation(self.plan, self.folder),
             **environment_hooks.hook_files(self.plan, self.folder),
-            self.folder / host_script.RUN_TESTS: host_script.test_script(self.plan, self.folder),
         }
         for path, text in scripts.items():
             self.write(path, text.encode())
-        return self.folder
 
     def write(self, path: Path, data: bytes, mode: int = 0o644) -> None:
         """Put a file in place of another one; what a kill leaves is beside the snapshot."""

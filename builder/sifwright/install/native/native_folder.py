@@ -12,7 +12,7 @@ from typing import Any
 
 from sifwright.errors import UsageError
 from sifwright.install.native.check_record import damaged_part
-from sifwright.system import access, small_file
+from sifwright.system import access, cache_folder, liveness, small_file
 from sifwright.system.os_errors import nearest_existing_parent
 
 _RECORD, _VERSIONS, _CURRENT = "sifwright.json", "versions", "current"
@@ -20,6 +20,8 @@ _RECORD, _VERSIONS, _CURRENT = "sifwright.json", "versions", "current"
 _PATH = re.compile(r"/[A-Za-z0-9_./+@%=,-]*")
 _LONGEST = 80
 _MOST_NAMES = 10
+# Files that a run has before its record: of its claim, and what becomes the record.
+_UNRECORDED = re.compile(r"\.sifwright/(claims/(install|\.[0-9a-f]{16})|\.sifwright-[^/]*)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +80,15 @@ class NativeFolder:
         return self.root / ".sifwright"
 
     @property
+    def claims(self) -> Path:
+        return self.private / cache_folder.CLAIMS
+
+    @property
+    def clock(self) -> Path:
+        """Return the file that has the time of the file system."""
+        return self.private / liveness.CLOCK
+
+    @property
     def scratch(self) -> Path:
         """Return the folder of the step that runs: below the root, or where the user wants it.
 
@@ -91,6 +102,12 @@ class NativeFolder:
     def require_writable(self, fix: str) -> None:
         """Raise `UsageError` if this user may not write there, or make the folder."""
         access.require_writable(nearest_existing_parent(self.private), fix)
+
+    def require_link(self) -> None:
+        """Raise `UsageError` if `current` is no link: a link cannot replace a folder."""
+        if os.path.lexists(self.current) and not self.current.is_symlink():
+            message, fix = "is no link, and 'sifwright install' makes one", "Move it away."
+            raise UsageError.of(message, where=str(self.current), fix=fix)
 
     def version(self, plan_id: str, number: int) -> Path:
         """Return a folder of a plan; from the second on, its name ends with the number."""
@@ -125,9 +142,13 @@ class NativeFolder:
             )
 
     def others(self) -> Iterator[str]:
-        """Yield the names in a folder without a record; ours is that of a run that was killed."""
-        paths = self.root.iterdir() if self.root.exists() else ()
-        yield from (path.name for path in paths if path != self.private)
+        """Yield the names in a folder without a record; ours are those of a run that was killed."""
+        folders = filter(Path.is_dir, (self.root, self.private, self.claims))
+        paths = {path for folder in folders for path in folder.iterdir()}
+        for path in paths - {self.private, self.claims, self.clock}:
+            name = str(path.relative_to(self.root))
+            if not _UNRECORDED.fullmatch(name):
+                yield name
 
     def in_use(self) -> InstalledVersion:
         """Return the version that `current` leads to; raises `UsageError` if there is none."""
@@ -166,6 +187,7 @@ def native_folder(prefix: str) -> NativeFolder:
     root = Path(os.path.normpath(root))
     access.require_reachable(root, f"--prefix {prefix}")
     folder = NativeFolder(root)
+    _refuse_links(folder)
     if folder.record.exists():
         folder = without_link(folder)
         _refuse_moved(folder)
@@ -196,6 +218,14 @@ def refuse_moved_environment(environment: Path) -> None:
     for parent in environment.resolve().parents:
         if parent.name == _VERSIONS and (parent.parent / _RECORD).exists():
             _refuse_moved(without_link(NativeFolder(parent.parent)))
+
+
+def _refuse_links(folder: NativeFolder) -> None:
+    """Raise `UsageError` for links in place of private files: what is in them would be removed."""
+    for path in (folder.private, folder.claims, folder.clock):
+        if path.is_symlink():
+            message = f"is a link to {path.readlink()}, and 'sifwright install' makes none there"
+            raise UsageError.of(message, where=str(path), fix="Remove the link.")
 
 
 def _refuse_moved(folder: NativeFolder) -> None:

@@ -7,19 +7,20 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sifwright.errors import UsageError
 from sifwright.install.native import tree_snapshot
-from sifwright.install.native.install import claimed, is_claimed, write_record
+from sifwright.install.native.claim import claimed
+from sifwright.install.native.install import write_record
 from sifwright.install.native.native_folder import NativeFolder
 from sifwright.launch import staging
 from sifwright.system.tempdirs import NO_ROOM, remove
 
-# A folder that still has something in it (rmdir(2)).
-_NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
+# A folder that still has something in it (rmdir(2)), or is gone.
+_LEFT_OR_GONE = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT}
 
 
 def uninstall(folder: NativeFolder) -> list[str]:
@@ -32,34 +33,28 @@ def uninstall(folder: NativeFolder) -> list[str]:
         message = "is no folder of 'sifwright install'"
         fix = "Name the --prefix that it was installed with."
         raise UsageError.of(message, where=str(folder.root), fix=fix)
-    record = folder.read()
     folder.require_writable("Let the owner give this command.")
-    with _claimed(folder):
+    made = folder.read().get("folders", [str(folder.root)])
+    with claimed(folder, made, on_full_disk=True):
+        record = folder.read()
         own = _own_names(folder, record)
         for name in _inside_first(own):
             _remove(folder.root / name)
         _forget(folder, record)
-    remove(folder.scratch)
-    shutil.rmtree(folder.private)
-    folder.record.unlink()
-    for path in record.get("folders", [str(folder.root)]):
-        _remove(Path(path))
+        remove(folder.scratch)
+        _empty(folder)
+        folder.record.unlink(missing_ok=True)
     return sorted(_others(folder.root, own))
 
 
-@contextmanager
-def _claimed(folder: NativeFolder) -> Iterator[None]:
-    """Hold the folder inside. On a full disk it is enough that no other process has a claim.
-
-    A process that comes once files are gone is not kept out then.
-    """
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(claimed(folder))
-        except OSError as error:
-            if error.errno not in NO_ROOM or is_claimed(folder):
-                raise
-        yield
+def _empty(folder: NativeFolder) -> None:
+    """Remove the private files but claims, which end last; another process may remove some, too."""
+    for path in set(folder.private.glob("*")) - {folder.claims, folder.clock}:
+        with suppress(FileNotFoundError):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
 
 def _forget(folder: NativeFolder, record: Mapping[str, Any]) -> None:
@@ -138,5 +133,5 @@ def _remove(path: Path) -> None:
         else:
             path.unlink(missing_ok=True)
     except OSError as error:
-        if error.errno not in _NOT_EMPTY:
+        if error.errno not in _LEFT_OR_GONE:
             raise

@@ -1,0 +1,68 @@
+"""The claim on an installation's folder: one process at a time installs or uninstalls there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from sifwright.errors import MachineError
+from sifwright.install.native.native_folder import NativeFolder
+from sifwright.make_image.cache import claims
+from sifwright.system import liveness
+from sifwright.system.tempdirs import NO_ROOM
+
+_CLAIM = "install"
+
+
+@contextmanager
+def claimed(
+    folder: NativeFolder, made: Iterable[str] = (), *, on_full_disk: bool = False
+) -> Iterator[None]:
+    """Hold the folder inside; raises `MachineError` if another process does.
+
+    If it has no record at the end, remove empty folders of ours, and those that were `made` for it.
+    If `on_full_disk`, no claim is needed where none can be written and no other process has one.
+    A process that comes later is not kept out then.
+    """
+    try:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(_claimed(folder))
+            except OSError as error:
+                if not on_full_disk or error.errno not in NO_ROOM or _is_claimed(folder):
+                    raise
+            yield
+    finally:
+        if not folder.record.exists():
+            _remove_empty(folder, made)
+
+
+@contextmanager
+def _claimed(folder: NativeFolder) -> Iterator[None]:
+    fix = "Choose another --prefix."
+    with ExitStack() as stack:
+        try:
+            folder.claims.mkdir(mode=0o755, parents=True, exist_ok=True)
+            is_ours = stack.enter_context(claims.try_claim(folder.private, _CLAIM, fix=fix))
+        except FileNotFoundError:  # another process has just removed the folder of claims
+            is_ours = False
+        if not is_ours:
+            message = "another process installs or uninstalls there"
+            raise MachineError.of(message, where=str(folder.root), fix="Wait for its end.")
+        yield
+
+
+def _is_claimed(folder: NativeFolder) -> bool:
+    """Return whether a process has claimed the folder and may still run; writes nothing."""
+    return liveness.read_holder(folder.claims / _CLAIM) is not None
+
+
+def _remove_empty(folder: NativeFolder, made: Iterable[str]) -> None:
+    """Remove the folders that are empty; one that another process has claimed stays."""
+    with suppress(OSError):
+        folder.claims.rmdir()
+        folder.clock.unlink(missing_ok=True)
+    for path in (folder.private, *map(Path, made)):
+        with suppress(OSError):
+            path.rmdir()
