@@ -72,7 +72,7 @@ def activation(plan: Plan, folder: Path) -> str:
         values["names"] = sorted({*values["names"], "LD_LIBRARY_PATH"})
     loaded = loaded_modules(site, is_build=False)
     text = template(path, ("words", shlex.join))
-    return text.render(values, modules=site.modules, loaded=loaded, end="return 1")
+    return text.render(values, modules=site.modules, loaded=loaded, end="_sifwright_status=1")
 
 
 def no_packages(site: Site) -> str:
