@@ -182,7 +182,8 @@ def test_flags_of_the_shell_do_not_reach_steps(
     """Keep what modules of the shell have set, and what the site's file sets."""
     project.image("first", "last")
     change_site(project, native=native(LDFLAGS="-Lsite"))
-    for name in ("CFLAGS", "LDFLAGS", "USE_CUDA", "MAKEFLAGS", "GIT_DIR", "CPATH", "MAX_JOBS"):
+    own = ("CFLAGS", "LDFLAGS", "USE_CUDA", "MAKEFLAGS", "GIT_DIR", "MAMBA_ROOT_PREFIX")
+    for name in (*own, "CPATH", "MAX_JOBS"):
         monkeypatch.setenv(name, "mine")
     project.add("last", last='env >"$INSTALL_PREFIX/last/variables"')
     assert run_cli(*project.words()).code == 0
