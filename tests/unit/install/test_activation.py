@@ -84,6 +84,13 @@ def test_it_comes_and_goes(project: Project, file: str, mine: str) -> None:
     assert done.stdout == f"{top}/last {mine or 'yes'} {top}/venv\n"
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_a_variable_that_was_not_exported(project: Project, file: str) -> None:
+    """Give it back as it was: `state` has the attributes of variables."""
+    source = f'source "{project.prefix}/current/{file}"'
+    bash(project, source, SHOW, "deactivate", before="HAS_LAST=mine; export HAS_FIRST=mine")
+
+
 @pytest.mark.parametrize("files", [*itertools.product(FILES, repeat=2), (*FILES, *FILES)])
 def test_one_inside_of_another(project: Project, files: tuple[str, ...]) -> None:
     """Leave an environment of an installation before the next one comes into the same shell."""
@@ -122,6 +129,12 @@ def test_an_installation_that_is_gone(project: Project, own: Project) -> None:
     ]
     done = run(["bash", "-euc", "\n".join(lines)], env={"PATH": "/usr/bin:/bin"})
     assert done.stdout == "left\n", done.stderr
+
+
+def test_the_version_that_is_printed(own: Project) -> None:
+    done = own.install()
+    folder = f"{own.prefix}/current (versions/{version(own).name})"
+    assert done.stdout.startswith(f"up to date: {folder}\n")
 
 
 def test_tests_that_fail_repeat_no_step(own: Project) -> None:
