@@ -41,8 +41,10 @@ fi
 def call_hooks(plan: Plan) -> None:
     """Let bin/activate of the virtual environment source the scripts, once they are there."""
     environment = host_script.python_prefix(plan)
-    file = environment / "bin/activate" if environment else None
-    if file is None or not file.is_file() or _is_conda(file.parents[1]):
+    if environment is None or _is_conda(environment):
+        return
+    file = environment / "bin/activate"
+    if not file.is_file():
         return
     text = file.read_text(encoding="utf-8")
     if _LEAVE not in text and _FUNCTION in text:
