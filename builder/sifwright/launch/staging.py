@@ -7,12 +7,12 @@ same length. So it can replace the path in any file, programs included.
 import mmap
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sifwright.errors import MachineError, UsageError
 from sifwright.system import files, processes
-from sifwright.system.tempdirs import workspace
+from sifwright.system.tempdirs import name_folder_in_errors, workspace
 
 ARCHIVE = "sifwright-stage.tar"
 _FINGERPRINT = ".sha256"
@@ -34,7 +34,9 @@ _MODE = 0o644
 
 def fingerprint_file(path: Path) -> Path:
     """Write the fingerprint of an image beside it, so that no job has to read the image first."""
-    return _write_fingerprint(Path(os.path.realpath(path)))
+    image = Path(os.path.realpath(path))
+    with name_folder_in_errors(image.parent, "Free some there."):
+        return _write_fingerprint(image)
 
 
 def pack_environment(environment: Path) -> Path:
@@ -47,6 +49,14 @@ def pack_environment(environment: Path) -> Path:
         message = "no file of it holds this path: it was moved, or made under another path"
         raise UsageError.of(message, where=str(root), fix="Name it as it was made.")
     of_names = _names(root)
+    with name_folder_in_errors(root, "Free some there."):
+        _write_archive(root, names)
+        pattern = _SPECIAL.sub(r"\\\1", str(root))
+        _write_fingerprint(root / ARCHIVE, str(root), pattern, of_names)
+    return root / ARCHIVE
+
+
+def _write_archive(root: Path, names: Iterable[str]) -> None:
     with workspace(root) as folder:
         (folder / _LIST).write_bytes(os.fsencode("".join(f"{name}\n" for name in names)))
         # A file that is written meanwhile is newer than the archive.
@@ -60,9 +70,6 @@ def pack_environment(environment: Path) -> Path:
         new.chmod(_MODE)
         os.utime(new, ns=(begun, begun))
         files.publish(new, root / ARCHIVE)
-    pattern = _SPECIAL.sub(r"\\\1", str(root))
-    _write_fingerprint(root / ARCHIVE, str(root), pattern, of_names)
-    return root / ARCHIVE
 
 
 def environment_root(environment: Path) -> Path:

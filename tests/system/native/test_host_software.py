@@ -63,7 +63,10 @@ def test_modules_that_are_not_there(project: Project, tmp_path: Path) -> None:
     assert "Name one that is there in modules.host of defs/sites/local.yaml" in done.stderr
     assert "module 'cmake/3.25' cannot be loaded" in done.stderr
     assert "native.modules of defs/sites/local.yaml. The site has module cmake/3.24" in done.stderr
-    assert done.stderr.count("unknown") == 1  # Lmod names the last one only
+    # The words of Lmod stand below the module that they are about.
+    first, _, second = done.stderr.partition("module 'cmake/3.25'")
+    for words, name in ((first, "absent/1"), (second, "cmake/3.25")):
+        assert (words.count("unknown"), words.count(f'load "{name}"')) == (1, 1)
 
 
 def test_no_compiler(project: Project, tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import run
+from tests.conftest import run, sifwright
 from tests.system.native.conftest import STATE
 from tests.system.native.project import MODULE
+from tests.system.native.test_host_software import change_site
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.system.native.project import Project
 
 
@@ -36,3 +40,28 @@ def test_values_come_back(project: Project, tool: str, mine: str) -> None:
     before, after = ((project.folder / name).read_text() for name in ("before", "after"))
     assert after == before
     assert (f'HAS_LAST="{mine}"'.replace("$", r"\$") in after) == bool(mine)
+
+
+def test_a_module_of_the_site_that_is_gone(project: Project, tool: str, tmp_path: Path) -> None:
+    """Give the user's modules back if a module cannot be loaded, and leave nothing else."""
+    modules, init = tmp_path / "modules", tmp_path / "init"
+    for name in ("one", "two", "mine"):
+        (modules / name).mkdir(parents=True)
+        (modules / name / "1").write_text(f"#%Module1.0\nsetenv {name.upper()} yes\n")
+    init.write_text(tool.partition(";")[0])
+    change_site(project, modules={"init": str(init), "purge": "plain", "host": ["one/1", "two/1"]})
+    done = sifwright(*project.words(), env=os.environ | {"MODULEPATH": str(modules)})
+    assert done.returncode == 0, done.stderr
+    (modules / "two/1").unlink()
+    script = f"""set -u
+        source {init}; {STATE}
+        module load mine/1; module purge; module load mine/1
+        state before
+        source {project.prefix}/current/bin/activate
+        echo "$? $LOADEDMODULES"
+        state after"""
+    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "MODULEPATH": str(modules)}
+    done = run(["bash", "-c", script], cwd=project.folder, env=env)
+    assert done.stdout == "1 mine/1\n", done.stderr
+    before, after = ((project.folder / name).read_text() for name in ("before", "after"))
+    assert after == before

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.catalog.model import EnvRule
+from sifwright.install.native.environment_hooks import hooks
 from tests.conftest import run
 from tests.system.native.conftest import STATE
 from tests.system.native.project import make_project
@@ -82,6 +84,13 @@ def test_it_comes_and_goes(project: Project, file: str, mine: str) -> None:
     assert done.stdout == f"{top}/last {mine or 'yes'} {top}/venv\n"
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_a_variable_that_was_not_exported(project: Project, file: str) -> None:
+    """Give it back as it was: `state` has the attributes of variables."""
+    source = f'source "{project.prefix}/current/{file}"'
+    bash(project, source, SHOW, "deactivate", before="HAS_LAST=mine; export HAS_FIRST=mine")
+
+
 @pytest.mark.parametrize("files", [*itertools.product(FILES, repeat=2), (*FILES, *FILES)])
 def test_one_inside_of_another(project: Project, files: tuple[str, ...]) -> None:
     """Leave an environment of an installation before the next one comes into the same shell."""
@@ -122,6 +131,12 @@ def test_an_installation_that_is_gone(project: Project, own: Project) -> None:
     assert done.stdout == "left\n", done.stderr
 
 
+def test_the_version_that_is_printed(own: Project) -> None:
+    done = own.install()
+    folder = f"{own.prefix}/current (versions/{version(own).name})"
+    assert done.stdout.startswith(f"up to date: {folder}\n")
+
+
 def test_tests_that_fail_repeat_no_step(own: Project) -> None:
     """Change the environment's file with its step, not later."""
     own.add("last", last="echo again", test="false")
@@ -130,3 +145,31 @@ def test_tests_that_fail_repeat_no_step(own: Project) -> None:
     output = own.install().stdout
     assert "python-venv: installed before" in output
     assert "last: installed before" in output
+
+
+@pytest.mark.parametrize(
+    ("shell", "file"), [("bash", FILES[0]), ("bash", FILES[1]), ("dash", FILES[1])]
+)
+def test_an_installation_that_was_moved(own: Project, shell: str, file: str) -> None:
+    """Say so, and change no variable."""
+    top = version(own)
+    moved = own.prefix.rename(own.folder / "moved")
+    source = f"export -p >before; . {moved}/current/{file}; echo $?; export -p >after"
+    done = run([shell, "-uc", source], cwd=own.folder, env={"PATH": "/usr/bin:/bin"})
+    folder = top if file == FILES[0] else top / "venv"
+    message = f"sifwright: there is no folder {folder}. Move it back, or install it again.\n"
+    assert (done.stdout, done.stderr) == ("1\n", message)
+    before, after = ((own.folder / name).read_text() for name in ("before", "after"))
+    assert after == before
+
+
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+def test_a_conda_environment_that_was_moved(tmp_path: Path, shell: str) -> None:
+    """Say so in the script that `conda activate` sources, and change no variable."""
+    rules = [EnvRule(name="MINE", action="set", value="set")]
+    text = hooks(rules, tmp_path / "gone", tmp_path / "undo.sh", "export ")["activate"]
+    (tmp_path / "activate.sh").write_text(text)
+    source = '. ./activate.sh; echo "$? ${MINE-} ${SIFWRIGHT_DEACTIVATE-}"'
+    done = run([shell, "-uc", source], cwd=tmp_path)
+    message = f"sifwright: there is no folder {tmp_path}/gone. Move it back, or install it again.\n"
+    assert (done.stdout, done.stderr) == ("1  \n", message)

@@ -109,6 +109,17 @@ def test_new_facts_of_the_site(project: Project, run_cli: Cli) -> None:
     assert activate.read_bytes() == before
 
 
+@pytest.mark.parametrize("words", [("report", "--prefix"), ("stage",)])
+def test_a_page_and_an_archive(project: Project, run_cli: Cli, words: tuple[str, ...]) -> None:
+    """Name the folder that has no room."""
+    assert run_cli(*project.words()).code == 0
+    use_all_bytes(project.prefix.parents[1])
+    path = project.prefix if len(words) > 1 else project.prefix / "current"
+    done = run_cli(*words, path)
+    start = f"sifwright: {path.resolve()}: cannot be written: No space left on device"
+    assert (done.code, done.err.startswith(start)) == (5, True), done.err
+
+
 @pytest.mark.parametrize("left", [0, 50])
 def test_too_few_inodes(project: Project, run_cli: Cli, left: int) -> None:
     disk = project.prefix.parents[1]

@@ -88,6 +88,23 @@ def test_compilers_and_toolkits(project: Project, run_cli: Cli) -> None:
     assert "native.modules of defs/sites/local.yaml" in message
 
 
+@pytest.mark.parametrize("variable", ["CC", "CXX"])
+def test_a_compiler_that_cannot_compile(
+    project: Project, run_cli: Cli, tmp_path: Path, variable: str
+) -> None:
+    """Name it with its own words, as a compiler whose modules are not loaded says them."""
+    (wrapper := tmp_path / "wrapper").write_text(
+        "#!/bin/sh\necho no programming environment >&2\nexit 1\n"
+    )
+    wrapper.chmod(0o755)
+    change_site(project, native=native(**{variable: str(wrapper)}))
+    project.add("last", requires=["compilers"])
+    message = refused(project, run_cli).err
+    assert f"{wrapper} cannot compile, which layers last need" in message
+    assert message.count("| no programming environment\n") == 1
+    assert "Name the module that it needs in native.modules of defs/sites/local.yaml" in message
+
+
 def test_programs_that_fetch_sources(
     project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +182,8 @@ def test_flags_of_the_shell_do_not_reach_steps(
     """Keep what modules of the shell have set, and what the site's file sets."""
     project.image("first", "last")
     change_site(project, native=native(LDFLAGS="-Lsite"))
-    for name in ("CFLAGS", "LDFLAGS", "USE_CUDA", "MAKEFLAGS", "GIT_DIR", "CPATH", "MAX_JOBS"):
+    own = ("CFLAGS", "LDFLAGS", "USE_CUDA", "MAKEFLAGS", "GIT_DIR", "MAMBA_ROOT_PREFIX")
+    for name in (*own, "CPATH", "MAX_JOBS"):
         monkeypatch.setenv(name, "mine")
     project.add("last", last='env >"$INSTALL_PREFIX/last/variables"')
     assert run_cli(*project.words()).code == 0

@@ -46,6 +46,16 @@ def test_a_link_to_an_installation(project: Project, run_cli: Cli, tmp_path: Pat
     assert not project.prefix.exists()
 
 
+@pytest.mark.parametrize("below", ["versions/mine", ".sifwright/mine", "current/mine"])
+def test_inside_of_another(project: Project, run_cli: Cli, below: str) -> None:
+    assert run_cli(*project.words()).code == 0
+    before = sorted(project.prefix.rglob("*"))
+    done = run_cli(*replace(project, prefix=project.prefix / below).words())
+    message = f"--prefix {project.prefix}/{below}: is inside of the installation {project.prefix}\n"
+    assert (done.code, message in done.err) == (2, True), done.err
+    assert sorted(project.prefix.rglob("*")) == before
+
+
 @pytest.mark.parametrize(
     ("prefix", "message"),
     [

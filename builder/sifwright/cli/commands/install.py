@@ -49,20 +49,32 @@ def run(arguments: Namespace) -> None:
         fix = "Give each installation a command and a --prefix."
         raise UsageError.of("an installation has one site and one image", fix=fix)
     folder, progress = native_folder(arguments.prefix), progress_of(arguments)
-    catalog = definitions(arguments)  # a base image has no part in it
-    site = native_site(arguments, catalog)
-    catalog = with_env_manager(catalog, site, arguments.env_manager or "")
-    words = arguments.site, arguments.image, arguments.settings
-    # The folder of a version has the id of its plan, and the plan has the folder.
-    named = resolve(catalog, *words, prefix=str(folder.root))
-    version, damage = choose_version(folder, named.id)
-    plan = resolve(catalog, *words, prefix=str(version))
-    for left_out in plan.left_out:
+    request = _request(arguments, folder)
+    for left_out in request.plan.left_out:
         if left_out.reason == IMAGES_ONLY:
             progress.note(f"left out: layer '{left_out.layer}': {left_out.reason}")
+    if arguments.submit is not None:
+        _submit(arguments, request, progress.note)
+        return
+    for line in submission.way_out(arguments, request.plan.site):
+        progress.note(line)
+    state = "up to date"
+    if request.is_current:
+        # A reader may remove nothing, and another process may install another version.
+        with suppress(MachineError, OSError):
+            remove_leftovers(request)
+    else:
+        install(request, progress)
+        state = "installed"
+    _report(request, _module(arguments, request.plan), state, progress.note)
+
+
+def _request(arguments: Namespace, folder: NativeFolder) -> NativeRequest:
+    """Return the plan for the folder of its version, and all texts that it needs."""
+    plan, version, damage = _plan(arguments, folder)
     module = _module(arguments, plan)
     native = _native(plan, version, module)
-    request = NativeRequest(
+    return NativeRequest(
         plan=plan,
         settings=tuple(arguments.settings),
         folder=folder,
@@ -75,20 +87,20 @@ def run(arguments: Namespace) -> None:
         easyconfig=(f"{module.replace('/', '-')}.eb", render_native.easyconfig(native)),
         venv_hook=(f"{native.prefix}/bin/extend-venv-activate", render_native.venv_hook(module)),
     )
-    if arguments.submit is not None:
-        _submit(arguments, request, progress.note)
-        return
-    for line in submission.way_out(arguments, plan.site):
-        progress.note(line)
-    state = "up to date"
-    if request.is_current:
-        # A reader may remove nothing, and another process may install another version.
-        with suppress(MachineError, OSError):
-            remove_leftovers(request)
-    else:
-        install(request, progress)
-        state = "installed"
-    _report(request, module, state, progress.note)
+
+
+def _plan(arguments: Namespace, folder: NativeFolder) -> tuple[Plan, Path, str]:
+    """Return the plan, the folder of its version, and a note of a damaged one.
+
+    The name of the folder is an id of the plan for the prefix; the final plan has the folder.
+    """
+    catalog = definitions(arguments)  # a base image has no part in it
+    site = native_site(arguments, catalog)
+    catalog = with_env_manager(catalog, site, arguments.env_manager or "")
+    words = arguments.site, arguments.image, arguments.settings
+    named = resolve(catalog, *words, prefix=str(folder.root))
+    version, damage = choose_version(folder, named.id)
+    return resolve(catalog, *words, prefix=str(version)), version, damage
 
 
 def _submit(arguments: Namespace, request: NativeRequest, note: Callable[[str], None]) -> None:
@@ -127,6 +139,6 @@ def _native(plan: Plan, version: Path, module: str) -> render_native.Native:
 
 def _report(request: NativeRequest, module: str, state: str, note: Callable[[str], None]) -> None:
     folder: NativeFolder = request.folder
-    note(f"{state}: {folder.current} (plan {request.plan.id[:12]})")
+    note(f"{state}: {folder.current} ({request.version.relative_to(folder.root)})")
     note(f"use it:     source {folder.current}/bin/activate")
     note(f"or:         module use {folder.modulefiles} && module load {module}")

@@ -26,6 +26,7 @@ from sifwright.report.page.html import render, render_fleet
 from sifwright.report.page.report_data import gather
 from sifwright.report.prefix_state import prefix_state
 from sifwright.system import access, files
+from sifwright.system.tempdirs import name_folder_in_errors
 from sifwright.system.terminal import print_line
 
 HELP = "write a page about an image or an installation, or about all"
@@ -127,5 +128,6 @@ def _written(text: str, target: Path) -> Path:
     if target.is_dir() or not target.parent.is_dir():
         message = "is a folder" if target.is_dir() else "is in a folder that is not there"
         raise MachineError.of(message, where=str(target), fix="Name a file with --output.")
-    files.write(target, text.encode("utf-8", "backslashreplace"), mode=0o644)
+    with name_folder_in_errors(target.parent, "Free some, or name another file with --output."):
+        files.write(target, text.encode("utf-8", "backslashreplace"), mode=0o644)
     return target

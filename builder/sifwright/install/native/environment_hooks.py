@@ -14,6 +14,7 @@ _TEMPLATES = "install/native/templates"
 # Function of Python's bin/activate that leaves the environment; activation calls it first.
 _FUNCTION = "deactivate () {\n"
 _BEFORE = """\
+{required}
 # sifwright: in a shell that has it active, values stay; another environment is left by its function
 if [ "$(command -v deactivate)" = deactivate ]; then
     if [ "${{VIRTUAL_ENV:-}}" = {environment} ]; then
@@ -40,12 +41,15 @@ fi
 def call_hooks(plan: Plan) -> None:
     """Let bin/activate of the virtual environment source the scripts, once they are there."""
     environment = host_script.python_prefix(plan)
-    file = environment / "bin/activate" if environment else None
-    if file is None or not file.is_file() or _is_conda(file.parents[1]):
+    if environment is None or _is_conda(environment):
+        return
+    file = environment / "bin/activate"
+    if not file.is_file():
         return
     text = file.read_text(encoding="utf-8")
     if _LEAVE not in text and _FUNCTION in text:
-        before = _BEFORE.format(environment=shlex.quote(str(environment)))
+        words = {"environment": shlex.quote(str(environment))}
+        before = _BEFORE.format(**words, required=host_script.required(environment))
         text = text.replace(_FUNCTION, f"{before}{_FUNCTION}{_LEAVE}", 1) + _ENTER
         file.write_text(text, encoding="utf-8")
 
@@ -75,8 +79,9 @@ def hooks(rules: Iterable[EnvRule], folder: Path, undo: Path, word: str) -> dict
     """
     rules = [rule for rule in rules if rule.name not in host_script.ENVIRONMENT_NAMES]
     values = {**host_script.saved_rules(rules), "folder": str(folder), "undo": str(undo)}
+    required = host_script.required(folder)
     texts = {kind: template(f"{_TEMPLATES}/{kind}.sh.j2") for kind in _KINDS}
-    return {kind: text.render(values, word=word) for kind, text in texts.items()}
+    return {kind: text.render(values, word=word, required=required) for kind, text in texts.items()}
 
 
 def _is_conda(environment: Path) -> bool:

@@ -16,10 +16,10 @@ from sifwright.render.templating import template
 from sifwright.system import free_space, processes
 from sifwright.system.os_errors import nearest_existing_parent
 
-# Programs that layers call, with the names of modules that may have them.
 _COMPILERS = "^(gcc|g[+][+]|prgenv|nvhpc|intel|oneapi|aocc|llvm|clang|amd|cce)"
 # Kinds of sources and the programs that fetch them.
 _FETCHERS = {"git": "git", "archive": "curl", "pip": "curl"}
+# Programs that layers call, with the names of modules that may have them.
 _PROGRAMS = {
     "compilers": [(_COMPILERS, name) for name in ("${CC:-cc}", "${CXX:-c++}", "${MAKE:-make}")],
     "mpi": [("mpi|prgenv", "${MPICC:-mpicc}")],
@@ -29,6 +29,8 @@ _PROGRAMS = {
 }
 _LACKS = "sifwright: lacks"
 _NEED = "need"
+# Kinds of things that print why they fail.
+_QUOTED = ("module", "compiler")
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 # Modules may lie on a busy shared file system.
 _SECONDS = 600.0
@@ -45,14 +47,9 @@ def require(plan: Plan, env: Mapping[str, str]) -> list[Problem]:
     """
     command = ["bash", "--noprofile", "--norc", "-c", _script(plan)]
     done = processes.capture(command, env=env, timeout=_SECONDS)
-    output = [line for line in done.stderr.splitlines() if line.strip()]
-    tail = "".join(f"\n    | {line}" for line in output[-_MOST_LINES:])
-    lines = [line.split("\t") for line in done.stdout.splitlines() if line.startswith(_LACKS)]
-    problems = [_problem(plan, *words) for _, *words in lines]
-    if lines and lines[-1][1] == "module":
-        problems[-1] = replace(problems[-1], what=problems[-1].what + tail)
+    problems, output = _problems(plan, done.stdout)
     if done.returncode != 0:
-        message = f"its modules and programs cannot be asked for{tail}"
+        message = f"its modules and programs cannot be asked for{_quoted(output)}"
         fix = f"Correct modules.init of defs/sites/{plan.site.name}.yaml, or load what it needs."
         problems.append(Problem(where=f"site '{plan.site.name}'", what=message, fix=fix))
     if errors := [problem for problem in problems if problem.severity == "error"]:
@@ -60,12 +57,33 @@ def require(plan: Plan, env: Mapping[str, str]) -> list[Problem]:
     return problems
 
 
+def _problems(plan: Plan, text: str) -> tuple[list[Problem], list[str]]:
+    """Return the problems of the script's output, and the lines behind the last one."""
+    problems: list[Problem] = []
+    output: list[str] = []
+    for line in filter(str.strip, text.splitlines()):
+        if not line.startswith(_LACKS):
+            output.append(line)
+            continue
+        _, kind, *words = line.split("\t")
+        problem = _problem(plan, kind, *words)
+        if kind in _QUOTED:
+            problem = replace(problem, what=problem.what + _quoted(output))
+        problems.append(problem)
+        output = []
+    return problems, output
+
+
+def _quoted(output: list[str]) -> str:
+    """Return the last lines of a program, to stand below a message."""
+    return "".join(f"\n    | {line}" for line in output[-_MOST_LINES:])
+
+
 def require_space(plan: Plan, root: Path, scratch: Path, installed: int) -> None:
     """Raise `MachineError` if steps find too little room, or too few inodes.
 
-    `installed` bytes are there already.
-
-    What is compiled takes its room in the scratch folder, and wheels are compressed there.
+    `installed` bytes are there already. A step that compiles takes room in the scratch folder.
+    Wheels are compressed there.
     """
     sizes = [(plan.declared_bytes(step), bool(step.sources)) for step in plan.steps]
     kept = max(0, sum(size for size, is_compiled in sizes if not is_compiled) - installed)
@@ -93,6 +111,7 @@ def _script(plan: Plan) -> str:
     """Return the script of bash that prints what the host lacks."""
     site, software = plan.site, plan.site.native
     names = {step.layer.name for step in plan.steps}
+    programs = list(_programs(plan))
     values = {
         "lacks": _LACKS,
         "need": _NEED,
@@ -107,7 +126,8 @@ def _script(plan: Plan) -> str:
         "version": plan.variables.get("HOST_PYTHON_VERSION", ""),
         "makes_venv": ENV_MANAGERS["venv"] in names,
         "makes_conda": ENV_MANAGERS["conda"] in names,
-        "programs": list(_programs(plan)),
+        "programs": programs,
+        "compilers": next((x for word, x, _ in programs if word == "compilers"), ""),
         "needs": {
             (item.need.kind, item.need.name): f"(^|/)({item.need.module})"
             for item in layer_needs.layer_needs(plan)
@@ -181,6 +201,10 @@ _MESSAGES = {
     "venv": (
         "{name} has no venv, or no ensurepip",
         "Name a module of a Python with both in modules.host of {file}, or install them.",
+    ),
+    "compiler": (
+        "{name} cannot compile, which layers {layers} need",
+        "Name the module that it needs in native.modules of {file}, or set another compiler there.",
     ),
     "program": (
         "there is no program '{name}', which layers {layers} need",

@@ -72,7 +72,19 @@ def activation(plan: Plan, folder: Path) -> str:
         values["names"] = sorted({*values["names"], "LD_LIBRARY_PATH"})
     loaded = loaded_modules(site, is_build=False)
     text = template(path, ("words", shlex.join))
-    return text.render(values, modules=site.modules, loaded=loaded, end="return 1")
+    return text.render(
+        values,
+        modules=site.modules,
+        loaded=loaded,
+        required=required(folder),
+        end="_sifwright_status=1",
+    )
+
+
+def required(folder: Path) -> str:
+    """Return the line of POSIX shell that leaves a sourced script if the folder was moved."""
+    message = f"sifwright: there is no folder {folder}. Move it back, or install it again."
+    return f"[ -d {shlex.quote(str(folder))} ] || {{ echo {shlex.quote(message)} >&2; return 1; }}"
 
 
 def no_packages(site: Site) -> str:

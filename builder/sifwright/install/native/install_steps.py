@@ -23,7 +23,7 @@ from sifwright.system.tempdirs import TEMPORARY_FIX, name_folder_in_errors, remo
 # Variables of the user that would lead Python, pip, conda, git or caches elsewhere, or change what
 # is compiled. Modules of the user's shell set others, such as CPATH: these stay.
 _OTHERS = (
-    *("PYTHON", "PIP_", "UV_", "VIRTUAL_ENV", "CONDA", "WITH_CONDA"),
+    *("PYTHON", "PIP_", "UV_", "VIRTUAL_ENV", "CONDA", "MAMBA_", "WITH_CONDA"),
     *("BASH_ENV", "OPT_", "SIFWRIGHT_TESTS", "XDG_"),
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX", "GIT_OBJECT", "GIT_COMMON"),
     *("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "NVCC_", "MAKEFLAGS", "MFLAGS"),
