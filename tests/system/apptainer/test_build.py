@@ -14,13 +14,12 @@ from tests.conftest import run, sifwright
 if TYPE_CHECKING:
     from tests.system.apptainer.toys import Toy
 
-# The plan, its document, the recipe in one file and as a folder, and the start of the build.
+# The plan, its document, and the recipe in one file and as a folder.
 ONCE = (
     ("resolve.py", "resolve"),
     ("plan_file.py", "plan_json"),
     ("definition.py", "definition"),
     ("definition.py", "folder_definition"),
-    ("definition.py", "base_definition"),
 )
 HOSTILE = "$(touch /pwned) `touch /pwned` '\"; touch /pwned; echo \\ ${HOME} #{x} ümlaut"
 
