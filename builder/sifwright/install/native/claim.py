@@ -17,11 +17,11 @@ _CLAIM = "install"
 
 @contextmanager
 def claimed(
-    folder: NativeFolder, made: Iterable[str] = (), *, on_full_disk: bool = False
+    folder: NativeFolder, new: Iterable[str] = (), *, on_full_disk: bool = False
 ) -> Iterator[None]:
     """Hold the folder inside; raises `MachineError` if another process does.
 
-    If it has no record at the end, remove empty folders of ours, and those that were `made` for it.
+    If it has no record at the end, remove empty folders of ours, and those in `new`.
     If `on_full_disk`, no claim is needed where none can be written and no other process has one.
     A process that comes later is not kept out then.
     """
@@ -35,7 +35,7 @@ def claimed(
             yield
     finally:
         if not folder.record.exists():
-            _remove_empty(folder, made)
+            _remove_empty(folder, new)
 
 
 @contextmanager
@@ -58,11 +58,11 @@ def _is_claimed(folder: NativeFolder) -> bool:
     return liveness.read_holder(folder.claims / _CLAIM) is not None
 
 
-def _remove_empty(folder: NativeFolder, made: Iterable[str]) -> None:
+def _remove_empty(folder: NativeFolder, new: Iterable[str]) -> None:
     """Remove the folders that are empty; one that another process has claimed stays."""
     with suppress(OSError):
         folder.claims.rmdir()
         folder.clock.unlink(missing_ok=True)
-    for path in (folder.private, *map(Path, made)):
+    for path in (folder.private, *map(Path, new)):
         with suppress(OSError):
             path.rmdir()

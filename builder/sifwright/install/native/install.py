@@ -105,8 +105,8 @@ def _check_host(request: NativeRequest, progress: Progress) -> None:
         host_needs.require_space(plan, folder.root, folder.scratch, there)
 
 
-def _start_record(folder: NativeFolder, made: list[str]) -> None:
-    start = {"versions": {}, "files": [], "folders": made, "unfinished": []}
+def _start_record(folder: NativeFolder, new: list[str]) -> None:
+    start = {"versions": {}, "files": [], "folders": new, "unfinished": []}
     write_record(folder, {"prefix": str(folder.root), **start})
     liveness.clock(folder.private)  # a full disk has no room for a new one
 

@@ -34,8 +34,8 @@ def uninstall(folder: NativeFolder) -> list[str]:
         fix = "Name the --prefix that it was installed with."
         raise UsageError.of(message, where=str(folder.root), fix=fix)
     folder.require_writable("Let the owner give this command.")
-    made = folder.read().get("folders", [str(folder.root)])
-    with claimed(folder, made, on_full_disk=True):
+    new = folder.read().get("folders", [str(folder.root)])
+    with claimed(folder, new, on_full_disk=True):
         record = folder.read()
         own = _own_names(folder, record)
         for name in _inside_first(own):
