@@ -167,6 +167,14 @@ def test_an_unfinished_installation(project: Project, run_cli: Cli, tmp_path: Pa
     assert listing(tmp_path) == before
 
 
+def test_files_of_a_claim_that_was_killed(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    before = listing(tmp_path)
+    install(project, run_cli)
+    (project.prefix / ".sifwright/claims/.0123456789abcdef").touch()
+    done = run_cli("uninstall", project.prefix)
+    assert (done.code, listing(tmp_path)) == (0, before), done.err
+
+
 def test_stopped_and_repeated(
     project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,8 +48,12 @@ def uninstall(folder: NativeFolder) -> list[str]:
 
 
 def _empty(folder: NativeFolder) -> None:
-    """Remove the private files but claims, which end last; another process may remove some, too."""
-    for path in set(folder.private.glob("*")) - {folder.claims, folder.clock}:
+    """Remove the private files but the claim, which ends last; another process may do the same.
+
+    A killed process has left the file of its claim. One that runs is refused without its file.
+    """
+    private = set(folder.private.glob("*")) - {folder.claims, folder.clock}
+    for path in private.union(folder.claims.glob(".*")):
         with suppress(FileNotFoundError):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
