@@ -44,7 +44,7 @@ class Built(NamedTuple):
 BUILDS: set[Built] = set()
 # Layers of tests that stand for others: the finished image of site local, to build on.
 _STAND_INS = {"base-of-local": "base-debian"}
-_NATIVE = re.compile(r"^[a-z ]+: (\S+/current) \(plan ", re.MULTILINE)
+_NATIVE = re.compile(r"^[a-z ]+: (\S+/current) \(versions/", re.MULTILINE)
 _IMAGE = re.compile(r"^[a-z ]+: (\S+\.sif) \([0-9]+ MB, plan ", re.MULTILINE)
 
 
