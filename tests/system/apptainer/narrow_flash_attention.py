@@ -1,7 +1,7 @@
 """FlashAttention's source distribution with a twelfth of its kernels, and a project that pins it.
 
-All 72 objects take three hours of a processor. Kept are bfloat16 with heads of dimension 64:
-forward, split forward and backward, causal or not.
+Kept are 6 of 72 objects: bfloat16 with heads of dimension 64, forward, split forward and backward,
+causal or not. With one job on two busy cores, their step takes 38 minutes.
 """
 
 from __future__ import annotations
