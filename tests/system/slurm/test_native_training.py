@@ -184,7 +184,7 @@ def install_by_job(native: Native, internet: dict[str, str], image: str) -> Nati
     prefix = native.project.parent / f"{image}-by-job"
     words = ["install", "nodes", image, "--prefix", prefix, "--set", "mpi4py.optimize=0"]
     program = (sys.executable, "-P", "-m", "sifwright", "--project", native.project)
-    words += [*SHORT, "--wait"]
+    words += ["--module", "PyTorch/1", *SHORT, "--wait"]
     done = native.slurm.run(*program, *words, env=internet, timeout=2400, check=False)
     logs = prefix.with_name(f"{prefix.name}.jobs").glob("*.log")
     assert done.returncode == 0, [done.stderr, *(log.read_text() for log in logs)]
