@@ -72,6 +72,11 @@ def path(value: str) -> str:
     return f'"{checked}"'
 
 
+def variables(value: str) -> list[str]:
+    """Return the names of the variables in a path of a site's facts."""
+    return _VARIABLE.findall(value)
+
+
 def make_folders(paths: Iterable[str]) -> str:
     return f"mkdir -p {' '.join(shlex.quote(path) for path in sorted(paths))}"
 

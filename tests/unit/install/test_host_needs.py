@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
+from select import select
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.install.native import host_needs
 from tests.conftest import run
 from tests.stacks import write
 from tests.system.native.project import Project, make_project
@@ -105,6 +109,27 @@ def test_a_compiler_that_cannot_compile(
     assert "Name the module that it needs in native.modules of defs/sites/local.yaml" in message
 
 
+def test_a_host_without_headers_of_c(project: Project, run_cli: Cli) -> None:
+    change_site(project, native=native(CC="gcc -nostdinc"))
+    project.add("last", requires=["compilers"])
+    assert "gcc cannot compile, which layers last need" in refused(project, run_cli).err
+
+
+def test_a_module_that_hangs(
+    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Say so after a time, and leave nothing of it behind."""
+    monkeypatch.setattr(host_needs, "_SECONDS", 1)
+    hang = f"module() {{ echo module $2; sleep 1000 & echo $! >{tmp_path}/pid; wait; }}"
+    (tmp_path / "init").write_text(hang)
+    change_site(project, modules={"init": str(tmp_path / "init"), "host": ["one/1"]})
+    message = refused(project, run_cli).err
+    assert "site 'local': its modules and programs do not answer in 1 s\n" in message
+    with suppress(ProcessLookupError):
+        left = os.pidfd_open(int((tmp_path / "pid").read_text()))
+        assert select([left], [], [], 60)[0]
+
+
 def test_programs_that_fetch_sources(
     project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +145,7 @@ def test_programs_that_fetch_sources(
     layer = project.folder / "defs/layers/last/layer.yaml"
     write(layer, json.loads(layer.read_text()) | {"options": {"version": version}})
     (tmp_path / "bin").mkdir()
-    for name in ("bash", "env", "grep", "sed", "head", "id", "uname"):
+    for name in ("bash", "env", "grep", "sed", "head", "id", "timeout", "uname"):
         (tmp_path / "bin" / name).symlink_to(program(name))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     message = refused(project, run_cli).err

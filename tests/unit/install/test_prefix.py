@@ -196,6 +196,22 @@ def test_two_images(project: Project, run_cli: Cli) -> None:
     assert project.current == first
 
 
+def test_an_unfinished_image_beside_another(project: Project, run_cli: Cli) -> None:
+    """Keep its finished steps until a version is complete, though another one is up to date."""
+    project.image("first", "more")
+    image = project.folder / "defs/images/tiny.yaml"
+    image.rename(image.with_name("other.yaml"))
+    project.image("first", "last")
+    project.add("more", last=f"[[ -e {project.folder}/mended ]]")
+    words = project.words()
+    other = (*words[:4], "other", *words[4:])
+    assert [run_cli(*words).code, run_cli(*other).code] == [0, 6]
+    (project.folder / "mended").touch()
+    done = run_cli(*words)
+    assert ("up to date: " in done.out, "\nunfinished: " in f"\n{done.out}") == (True, True)
+    assert "first: installed before" in run_cli(*other).out
+
+
 @pytest.mark.parametrize("name", [".sifwright", ".sifwright/claims"])
 @pytest.mark.parametrize("is_installed", [False, True])
 def test_a_private_folder_that_is_a_link(
@@ -253,9 +269,10 @@ def test_a_folder_in_place_of_current(project: Project, run_cli: Cli) -> None:
     current.mkdir()
     project.add("last", last="echo other")
     before = sorted(project.prefix.rglob("*"))
-    done = run_cli(*project.words())
     message = f"{current}: is no link, and 'sifwright install' makes one"
-    assert (done.code, done.err.startswith(f"sifwright: {message}\n")) == (2, True), done.err
+    for words in (project.words(), project.words("--submit=print:slurm")):
+        done = run_cli(*words)
+        assert (done.code, done.err.startswith(f"sifwright: {message}\n")) == (2, True), done.err
     assert sorted(project.prefix.rglob("*")) == before
     (current / "mine").touch()
     done = run_cli("uninstall", project.prefix)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import py_compile
+import shutil
+import signal
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ import pytest
 from sifwright.install.native import uninstall
 from tests.conftest import sifwright
 from tests.system.native.project import MODULE, make_project
+from tests.system.native.test_kills import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,6 +126,41 @@ def test_installed_again_beside_files_of_others(project: Project, run_cli: Cli) 
 def test_killed_before_its_record(project: Project, run_cli: Cli) -> None:
     (project.prefix / ".sifwright/claims").mkdir(parents=True)
     install(project, run_cli)
+
+
+def test_a_killed_step_whose_record_is_gone(
+    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Remove the files that its step has left in the user's temporary folder."""
+    before = listing(tmp_path)
+    monkeypatch.setenv("APPTAINER_TMPDIR", str(tmp_path / "disk"))
+    project.add("last", last=PROGRAM)
+    assert project.install().returncode == -signal.SIGKILL
+    shutil.rmtree(project.prefix.parents[1])
+    (left,) = (tmp_path / "disk").iterdir()
+    project.add("last")
+    install(project, run_cli)
+    assert not left.exists()
+    (tmp_path / "disk").rmdir()
+    run_cli("uninstall", project.prefix)
+    assert listing(tmp_path) == before
+
+
+def test_a_test_that_an_update_brings(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    project.add("last", last=":")
+    (test := project.folder / "defs/layers/last/test.sh").unlink()
+    before = listing(tmp_path)
+    install(project, run_cli)
+    test.write_text("#!/bin/bash\nset -euo pipefail\n")
+    (site := project.folder / "defs/sites/local.yaml").write_text(
+        (old := site.read_text()).replace("SITE_WIDE", "OTHER_NAME")
+    )
+    done = run_cli(*project.words())
+    assert (done.code, "test last" in done.out) == (0, True), done.err
+    assert run_cli("uninstall", project.prefix).code == 0
+    test.unlink()
+    site.write_text(old)
+    assert listing(tmp_path) == before
 
 
 def test_bytecode_goes_with_its_source(project: Project, run_cli: Cli) -> None:

@@ -49,6 +49,7 @@ def run(arguments: Namespace) -> None:
         fix = "Give each installation a command and a --prefix."
         raise UsageError.of("an installation has one site and one image", fix=fix)
     folder, progress = native_folder(arguments.prefix), progress_of(arguments)
+    folder.require_link()
     request = _request(arguments, folder)
     for left_out in request.plan.left_out:
         if left_out.reason == IMAGES_ONLY:
@@ -139,6 +140,8 @@ def _native(plan: Plan, version: Path, module: str) -> render_native.Native:
 
 def _report(request: NativeRequest, module: str, state: str, note: Callable[[str], None]) -> None:
     folder: NativeFolder = request.folder
+    for name in sorted(folder.unfinished()):
+        note(f"unfinished: {folder.versions / name}. Its own command goes on there, or remove it.")
     note(f"{state}: {folder.current} ({request.version.relative_to(folder.root)})")
     note(f"use it:     source {folder.current}/bin/activate")
     note(f"or:         module use {folder.modulefiles} && module load {module}")

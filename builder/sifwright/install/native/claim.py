@@ -18,13 +18,15 @@ _CLAIM = "install"
 @contextmanager
 def claimed(
     folder: NativeFolder, new: Iterable[str] = (), *, on_full_disk: bool = False
-) -> Iterator[None]:
+) -> Iterator[list[str]]:
     """Hold the folder inside; raises `MachineError` if another process does.
 
-    If it has no record at the end, remove empty folders of ours, and those in `new`.
+    Yields the paths of the root and of folders above it that are made for the claim. If it has no
+    record at the end, remove these and those in `new`, where they are empty.
     If `on_full_disk`, no claim is needed where none can be written and no other process has one.
     A process that comes later is not kept out then.
     """
+    missing = [str(path) for path in (folder.root, *folder.root.parents) if not path.exists()]
     try:
         with ExitStack() as stack:
             try:
@@ -32,10 +34,10 @@ def claimed(
             except OSError as error:
                 if not on_full_disk or error.errno not in NO_ROOM or _is_claimed(folder):
                     raise
-            yield
+            yield missing
     finally:
         if not folder.record.exists():
-            _remove_empty(folder, new)
+            _remove_empty(folder, (*new, *missing))
 
 
 @contextmanager

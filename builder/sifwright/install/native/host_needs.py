@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from sifwright.install.native import host_script, layer_needs
 from sifwright.plan.model import Plan, Step
 from sifwright.plan.native import ENV_MANAGERS
 from sifwright.plan.select_layers import why_not_suitable
+from sifwright.render import shell
 from sifwright.render.templating import template
 from sifwright.system import free_space, processes
 from sifwright.system.os_errors import nearest_existing_parent
@@ -31,9 +31,10 @@ _LACKS = "sifwright: lacks"
 _NEED = "need"
 # Kinds of things that print why they fail.
 _QUOTED = ("module", "compiler")
-_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 # Modules may lie on a busy shared file system.
-_SECONDS = 600.0
+_SECONDS = 600
+# Exit status of timeout(1) for a script that ends at the first signal, or at SIGKILL.
+_TIMED_OUT = (124, 137)
 _MOST_LINES = 12
 # Files and folders that an installation makes beside those of its layers; 45 were counted.
 _OWN_FILES = 50
@@ -45,12 +46,17 @@ def require(plan: Plan, env: Mapping[str, str]) -> list[Problem]:
     `env` are the variables of a step. Nothing is written. Returns notes of what the layers can do
     without.
     """
-    command = ["bash", "--noprofile", "--norc", "-c", _script(plan)]
-    done = processes.capture(command, env=env, timeout=_SECONDS)
+    # It ends what modules have started, too.
+    command = ["timeout", "--kill-after=5", f"{_SECONDS}"]
+    command += ["bash", "--noprofile", "--norc", "-c", _script(plan)]
+    done = processes.capture(command, env=env, timeout=_SECONDS + 60)
     problems, output = _problems(plan, done.stdout)
     if done.returncode != 0:
-        message = f"its modules and programs cannot be asked for{_quoted(output)}"
+        message = "its modules and programs cannot be asked for"
+        if done.returncode in _TIMED_OUT:
+            message = f"its modules and programs do not answer in {_SECONDS} s"
         fix = f"Correct modules.init of defs/sites/{plan.site.name}.yaml, or load what it needs."
+        message += _quoted(output)
         problems.append(Problem(where=f"site '{plan.site.name}'", what=message, fix=fix))
     if errors := [problem for problem in problems if problem.severity == "error"]:
         raise MachineError(*errors)
@@ -117,9 +123,9 @@ def _script(plan: Plan) -> str:
         "need": _NEED,
         "modules": site.modules,
         "loaded": host_script.loaded_modules(site, is_build=True),
-        "library_path": _VARIABLE.findall(site.modules.library_path),
+        "library_path": shell.variables(site.modules.library_path),
         "exports": [
-            (name, value, _VARIABLE.findall(value))
+            (name, value, shell.variables(value))
             for name, value in (software.environment if software else {}).items()
         ],
         "python": plan.variables.get("HOST_PYTHON", "python3"),

@@ -77,6 +77,7 @@ def activation(plan: Plan, folder: Path) -> str:
         modules=site.modules,
         loaded=loaded,
         required=required(folder),
+        needed=shell.variables(site.modules.library_path),
         end="_sifwright_status=1",
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sifwright.errors import TestError
+from sifwright.errors import MachineError, TestError
 from sifwright.install.native import host_needs, install_steps, tree_snapshot
 from sifwright.install.native.claim import claimed
 from sifwright.install.native.install_steps import HostSteps
@@ -73,36 +73,45 @@ def install(request: NativeRequest, progress: Progress) -> None:
     `TestError` if a step or a test fails.
     """
     folder = request.folder
-    _check_host(request, progress)
-    missing = [str(path) for path in (folder.root, *folder.root.parents) if not path.exists()]
+    folder.require_writable("Name a folder of yours by --prefix.")
     with (
         name_folder_in_errors(folder.root, "Free some, or name another --prefix."),
         _umask(0o022),
-        claimed(folder, missing),
         Timer(progress) as timer,
     ):
-        if request.damage:
-            progress.note(request.damage)
-        if not folder.record.exists():
-            _start_record(folder, missing)
-        steps = _steps(request, timer)
-        if request.complete:
-            _update_version(request, steps)
-        else:
-            _install_version(request, steps)
-        _publish(request, steps)
+        timer.start("check this machine")
+        _check_host(request, progress)
+        timer.finish("done")
+        with claimed(folder) as new:
+            if request.damage:
+                progress.note(request.damage)
+            if not folder.record.exists():
+                _start_record(folder, new)
+            steps = _steps(request, timer)
+            if request.complete:
+                _update_version(request, steps)
+            else:
+                _install_version(request, steps)
+            _publish(request, steps)
 
 
 def _check_host(request: NativeRequest, progress: Progress) -> None:
-    folder, plan = request.folder, request.plan
-    folder.require_writable("Name a folder of yours by --prefix.")
-    folder.require_link()
-    for note in host_needs.require(plan, install_steps.environment()):
+    for note in host_needs.require(request.plan, install_steps.environment()):
         progress.note(str(note))
     remove_leftovers(request)  # they take room
-    if not request.complete:
-        there = tree_snapshot.recorded_bytes(folder.snapshot(plan.id))
-        host_needs.require_space(plan, folder.root, folder.scratch, there)
+    if request.complete:
+        return
+    try:
+        _require_space(request)
+    except MachineError:
+        remove_leftovers(request, of_all_plans=True)
+        _require_space(request)
+
+
+def _require_space(request: NativeRequest) -> None:
+    folder, plan = request.folder, request.plan
+    there = tree_snapshot.recorded_bytes(folder.snapshot(plan.id))
+    host_needs.require_space(plan, folder.root, folder.scratch, there)
 
 
 def _start_record(folder: NativeFolder, new: list[str]) -> None:
@@ -126,15 +135,13 @@ def _steps(request: NativeRequest, timer: Timer) -> HostSteps:
 
 def _install_version(request: NativeRequest, steps: HostSteps) -> None:
     folder, plan = request.folder, request.plan
-    record = folder.read()
-    unfinished = {*record.get("unfinished", ()), request.version.name}
-    write_record(folder, {**record, "unfinished": sorted(unfinished)})
+    unfinished = {*folder.unfinished(), request.version.name}
+    write_record(folder, {**folder.read(), "unfinished": sorted(unfinished)})
     run_steps(steps, len(plan.steps), steps.finish)
     _write_activation(request, steps)
     _test(request, steps)
     tree_snapshot.write_names(request.version, folder.names(plan.id))
-    record = folder.read()
-    record["unfinished"].remove(request.version.name)
+    record = {**folder.read(), "unfinished": sorted(folder.unfinished() - {request.version.name})}
     record["versions"][plan.id] = {
         "folder": request.version.name,
         "site": plan.site.name,
@@ -150,6 +157,7 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
 
 def _update_version(request: NativeRequest, steps: HostSteps) -> None:
     """Put the site's variables for running in place, which may be others now, after the tests."""
+    tree_snapshot.add_names(request.folder.names(request.plan.id), steps.own_names())
     steps.finish([])
     _test(request, steps)
     _write_activation(request, steps)
@@ -183,28 +191,36 @@ def _publish(request: NativeRequest, steps: HostSteps) -> None:
     new.mkdir(exist_ok=True)
     (new / folder.current.name).unlink(missing_ok=True)
     files.relink(folder.current, str(version), new)
+    _remove_other_plans(request)
 
 
-def remove_leftovers(request: NativeRequest) -> None:
-    """Remove what runs left that did not finish, except for finished steps of this plan."""
-    folder, plan = request.folder, request.plan
-    record = folder.read() if folder.record.exists() else {}
-    if not (record.get("unfinished") or folder.scratch.exists()):
+def remove_leftovers(request: NativeRequest, *, of_all_plans: bool = False) -> None:
+    """Remove the files of a step that did not finish; of other plans, all that is unfinished."""
+    folder = request.folder
+    if not (folder.scratch.exists() or folder.unfinished()):
         return
     with claimed(folder, on_full_disk=True):
-        record = folder.read()
         remove(folder.scratch)
-        if not request.complete:
-            tree_snapshot.resume(request.version, folder.snapshot(plan.id))
-        unfinished = set(record.get("unfinished", ()))
-        unfinished -= {entry["folder"] for entry in record["versions"].values()}
-        for name in unfinished - {request.version.name}:
-            remove(folder.versions / name)
-        snapshots = set(map(folder.snapshot, (*record["versions"], plan.id)))
-        for path in set(folder.private.glob("*.json")) - snapshots:
-            path.unlink()
-        own = sorted(unfinished & {request.version.name})
-        write_record(folder, {**record, "unfinished": own})
+        if request.version.name in folder.unfinished():
+            tree_snapshot.resume(request.version, folder.snapshot(request.plan.id))
+        if of_all_plans:
+            _remove_other_plans(request)
+
+
+def _remove_other_plans(request: NativeRequest) -> None:
+    """Remove the unfinished versions of other plans, and the states of their files."""
+    folder = request.folder
+    others = folder.unfinished() - {request.version.name}
+    if not others:
+        return
+    for name in others:
+        remove(folder.versions / name)
+    record = folder.read()
+    snapshots = set(map(folder.snapshot, (*record["versions"], request.plan.id)))
+    for path in set(folder.private.glob("*.json")) - snapshots:
+        path.unlink()
+    own = sorted(folder.unfinished() - others)
+    write_record(folder, {**record, "unfinished": own})
 
 
 def write_record(folder: NativeFolder, record: dict[str, object]) -> None:

@@ -68,12 +68,19 @@ class HostSteps:
 
     def finish(self, _results: Sequence[str]) -> Path:
         """Write the plan and the tests into the folder."""
-        for file in build_files.kept(self.plan):
-            path = self.folder / "sifwright" / Path(file.path).relative_to("/opt/sifwright")
-            self.write(path, file.data, mode=0o755 if file.executable else 0o644)
+        for name, file in self._own_files().items():
+            self.write(self.folder / name, file.data, mode=0o755 if file.executable else 0o644)
         tests = host_script.test_script(self.plan, self.folder)
         self.write(self.folder / host_script.RUN_TESTS, tests.encode())
         return self.folder
+
+    def own_names(self) -> set[str]:
+        """Return the names of the files of the plan and its tests, below the folder."""
+        return set(self._own_files())
+
+    def _own_files(self) -> dict[str, LayerFile]:
+        files_of = build_files.kept(self.plan)
+        return {file.path.replace("/opt/sifwright", "sifwright", 1): file for file in files_of}
 
     def write_activation(self) -> None:
         """Write the activation scripts. They may be in use: each is replaced in one step."""

@@ -126,6 +126,10 @@ class NativeFolder:
         recorded = self._recorded() if self.record.exists() else ()
         return next((entry for entry in recorded if entry.folder == version), None)
 
+    def unfinished(self) -> set[str]:
+        """Return the names of the folders of unfinished versions."""
+        return set(self.read().get("unfinished", ())) if self.record.exists() else set()
+
     def published(self) -> InstalledVersion | None:
         """Return the version that `current` leads to, or None if it leads to no complete one."""
         there = (entry for entry in self._recorded() if entry.folder.is_dir())

@@ -27,6 +27,12 @@ def write_names(folder: Path, path: Path) -> None:
     files.write(path, json.dumps(sorted(_state(folder))).encode(), mode=0o644)
 
 
+def add_names(path: Path, names: set[str]) -> None:
+    """Add names of files that are to be written; without a record, none is kept."""
+    if (recorded := read_names(path)) is not None:
+        files.write(path, json.dumps(sorted(recorded | names)).encode(), mode=0o644)
+
+
 def read_names(path: Path) -> set[str] | None:
     """Return the recorded names; None without a record."""
     try:
