@@ -157,17 +157,18 @@ class Requirement:
 class Layer:
     """A reusable piece of an image: a header (layer.yaml), a script, a test, files and sources.
 
-    `built` are its builds by tests of sifwright: empty if no test builds it. `suits` names
-    facts of a site and the values that the layer is for. `patches` is the option whose value names
-    the folder below patches/ that a step carries. `site_environment`: its steps carry one more
-    file, made from the site. `native`: it can be installed below a folder of a host.
-    `secrets` are the names of files that its step reads and that stay out of the image.
+    `built` are its builds by tests of sifwright: empty if no test builds it, for which `obstacle`
+    is the reason. `suits` names facts of a site and the values that the layer is for. `patches` is
+    the option whose value names the folder below patches/ that a step carries. `site_environment`:
+    its steps carry one more file, made from the site. `native`: it can be installed below a folder
+    of a host. `secrets` are the names of files that its step reads, and which no image keeps.
     """
 
     name: str
     summary: str
     install: str
     built: tuple[LayerBuild, ...] | None = None
+    obstacle: str = ""
     test: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
     suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

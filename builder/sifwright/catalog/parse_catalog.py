@@ -52,6 +52,7 @@ def layer(
         name=name,
         summary=data["summary"],
         built=_built(data.get("built")),
+        obstacle=data.get("obstacle", ""),
         install=scripts[0],
         test=scripts[1],
         files=files,

@@ -76,7 +76,7 @@ def layer_lines(layer: Layer) -> Iterator[str]:
     yield f"{layer.name}: {layer.summary}"
     facts = {
         "built by": f"\n{'':20}".join(map(describe, layer.built or ()))
-        or ("no test" if layer.built is not None else ""),
+        or ("" if layer.built is None else f"no test{': ' * bool(layer.obstacle)}{layer.obstacle}"),
         "for sites with": _suits(layer.suits),
         "requires": ", ".join(_need(need) for need in layer.requires),
         "a host needs": ", ".join(f"{need.name} ({need.package})" for need in layer.host_needs),

@@ -60,6 +60,9 @@ def test_layers_say_what_the_tests_build(real: Catalog, built: set[Claim]) -> No
 
 def test_every_layer_says_it(real: Catalog) -> None:
     assert not [name for name, layer in real.layers.items() if layer.built is None]
+    assert [layer.built == () for layer in real.layers.values()] == [
+        bool(layer.obstacle) for layer in real.layers.values()
+    ]
 
 
 def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
@@ -71,7 +74,7 @@ def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
     (build,) = real.layers["mpich"].built or ()
     assert describe(build) in shown
     shown = run_cli("--project", CHECKOUT, "show", "layer", "apex-rocm").out
-    assert "built by          no test\n" in shown
+    assert f"built by          no test: {real.layers['apex-rocm'].obstacle}\n" in shown
 
 
 def test_a_plan_and_its_module_name_layers_that_no_test_builds(
