@@ -11,14 +11,10 @@ from sifwright.images.squashfs.extents import RelocatedLayer
 from sifwright.images.squashfs.inodes import Directory, Inode
 from sifwright.images.squashfs.metadata import MetadataWriter
 from sifwright.images.squashfs.stack import TreeNode
-from sifwright.images.squashfs.structures import METADATA_BYTES
+from sifwright.images.squashfs.structures import METADATA_BYTES, NAME, RUN
 from sifwright.images.squashfs.xattrs import XattrTable
 
-# A run of names shares a block of inodes: how many less one, that block, the first one's number.
-_RUN = struct.Struct("<3I")
 _MAXIMUM_RUN = 256
-# Byte in that block, number less that of the first, kind, length less one.
-_NAME = struct.Struct("<HhHH")
 _MAXIMUM_STEP = (1 << 15) - 1
 # In a long directory, names to begin at: byte in its names, block of the stream, length less one.
 _INDEX = struct.Struct("<3I")
@@ -154,13 +150,11 @@ def _goes_on(run: Sequence[_Written], entry: _Written) -> bool:
 
 def _packed(run: Sequence[_Written]) -> bytes:
     first = run[0]
-    parts = [_RUN.pack(len(run) - 1, first.reference >> 16, first.number)]
-    for entry in run:
-        numbers = (
-            entry.reference & 0xFFFF,
-            entry.number - first.number,
-            entry.kind,
-            len(entry.name) - 1,
+    names = (
+        NAME.pack(
+            entry.reference & 0xFFFF, entry.number - first.number, entry.kind, len(entry.name) - 1
         )
-        parts.append(_NAME.pack(*numbers) + entry.name)
-    return b"".join(parts)
+        + entry.name
+        for entry in run
+    )
+    return RUN.pack(len(run) - 1, first.reference >> 16, first.number) + b"".join(names)
