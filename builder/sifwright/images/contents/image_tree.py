@@ -6,11 +6,12 @@ are made by others, so what is kept of them, and how long links are followed, ha
 
 from __future__ import annotations
 
+import json
 import posixpath
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _Value = TypeVar("_Value", str, bytes)
 # The kernel's limit of links (ELOOP), and a depth that no path has (PATH_MAX allows 2048).
@@ -148,6 +149,14 @@ class ImageTree:
         """Return the kept part of the file that a path leads to, or None."""
         data = self.files.get(self.real(path))
         return None if data is None else data.decode("utf-8", "replace")
+
+    def json(self, path: str) -> dict[str, Any]:
+        """Return the JSON object in the file that a path leads to, or {}."""
+        try:
+            value = json.loads(self.text(path) or "{}")
+        except (ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
 
     def add_layer(self, layer: LayerContents) -> None:
         """Put another layer on top."""

@@ -1,6 +1,5 @@
 """All that is installed in an image, and which system it is, from the files that say so."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,7 +45,7 @@ def inventory(tree: ImageTree) -> Inventory:
         system=systems.release(tree),
         packages=tuple(packages.find(texts, dict(_shared_documents(tree)))),
         sources={path: tree.text(path) or "" for path in tree.files if path.startswith(_SOURCES)},
-        plan=_plan(tree),
+        plan=tree.json(_PLAN),
         records={f"/{path.removesuffix('/RECORD')}": tree.text(path) or "" for path in records},
     )
 
@@ -56,14 +55,6 @@ def _shared_documents(tree: ImageTree) -> Iterator[tuple[bytes, LayeredNode]]:
         if path.startswith(_DOCUMENTS):
             node = ListedPath(path=_bytes(path), kind="symlink", target=_bytes(target))
             yield node.path, LayeredNode(node=node, layer=0)
-
-
-def _plan(tree: ImageTree) -> dict[str, Any]:
-    try:
-        plan = json.loads(tree.text(_PLAN) or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return plan if isinstance(plan, dict) else {}
 
 
 def _bytes(path: str) -> bytes:

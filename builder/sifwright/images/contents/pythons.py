@@ -45,9 +45,8 @@ def _on_path(tree: ImageTree, path: str) -> Iterator[str]:
 
 
 def _environments(tree: ImageTree) -> Iterator[str]:
-    marks = ("/pyvenv.cfg", "/conda-meta/history")
     for path in sorted(tree.files):
-        for mark in marks:
+        for mark in ("/pyvenv.cfg", "/conda-meta/history"):
             if path.endswith(mark):
                 yield f"{path.removesuffix(mark)}/bin/python"
 
@@ -80,8 +79,7 @@ def _python(
 
 def _prefix(tree: ImageTree, path: str) -> str:
     """Return the prefix that Python finds: of a virtual environment its folder, else the link's."""
-    own = posixpath.dirname(posixpath.dirname(path))
-    own = tree.real(own)
+    own = tree.real(posixpath.dirname(posixpath.dirname(path)))
     if f"{own}/pyvenv.cfg" in tree.files:
         return own
     return posixpath.dirname(posixpath.dirname(tree.real(path)))

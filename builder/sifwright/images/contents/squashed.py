@@ -53,23 +53,15 @@ class Squashed:
 
     def digests(self, paths: Collection[bytes]) -> dict[bytes, str]:
         """Return the sha256 of some files."""
-        digests: dict[bytes, str] = {}
         with self._opened() as layer:
-            for path, inode in _inodes(layer, set(paths)):
-                digest = hashlib.sha256()
-                for block in layer.squashfs.contents(inode.span) if inode.span else ():
-                    digest.update(block)
-                digests[path] = digest.hexdigest()
-        return digests
+            inodes = _inodes(layer, set(paths))
+            return {path: _sha256(_blocks(layer, inode)) for path, inode in inodes}
 
     def heads(self, paths: Collection[bytes], size: int) -> dict[bytes, bytes]:
         """Return the first bytes of some files."""
-        heads: dict[bytes, bytes] = {}
         with self._opened() as layer:
-            for path, inode in _inodes(layer, set(paths)):
-                blocks = layer.squashfs.contents(inode.span) if inode.span else iter(())
-                heads[path] = next(blocks, b"")[:size]
-        return heads
+            inodes = _inodes(layer, set(paths))
+            return {path: next(_blocks(layer, inode), b"")[:size] for path, inode in inodes}
 
     @contextmanager
     def _opened(self) -> Iterator[Layer]:
@@ -102,6 +94,17 @@ def _inodes(layer: Layer, wanted: set[bytes] | None = None) -> Iterator[tuple[by
                 folders += [(below, reference)] if wanted is None or below in parents else []
             elif wanted is None or below in wanted:
                 yield below, layer.inode(reference, kind)
+
+
+def _blocks(layer: Layer, inode: Inode) -> Iterator[bytes]:
+    return layer.squashfs.contents(inode.span) if inode.span else iter(())
+
+
+def _sha256(blocks: Iterator[bytes]) -> str:
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def _parents(path: bytes) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """The layout of a new SIF, decided from sizes alone, before a byte is written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sifwright.errors import PlanError
 from sifwright.images.sif.format import (
@@ -19,7 +19,6 @@ from sifwright.images.sif.format import (
 _TABLE_OFFSET = 4096
 _PLACES = 48
 _ALIGNMENT = 4096
-_GROUP = 1
 # Signatures take places, too, and the table cannot grow later.
 _FREE_PLACES = 8
 _NAME_BYTES = 128
@@ -31,17 +30,6 @@ _METADATA_NAME = "inspect-metadata.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Object:
-    """The contents of a descriptor, except its offset; `size` in bytes."""
-
-    data_type: DataType
-    size: int
-    name: str = ""
-    extra: bytes = b""
-    alignment: int = 1
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Layout:
     """The start of a SIF, up to its first object, and the descriptors of all of them."""
 
@@ -49,30 +37,29 @@ class Layout:
     descriptors: tuple[Descriptor, ...]
 
 
-def definition(size: int) -> Object:
-    return Object(data_type=DataType.DEFINITION, size=size)
+def definition(size: int) -> Descriptor:
+    return Descriptor(data_type=DataType.DEFINITION, size=size)
 
 
-def metadata(size: int) -> Object:
-    return Object(data_type=DataType.GENERIC_JSON, size=size, name=_METADATA_NAME)
+def metadata(size: int) -> Descriptor:
+    return Descriptor(data_type=DataType.GENERIC_JSON, size=size, name=_METADATA_NAME)
 
 
-def partition(size: int, name: str, arch: str, *, is_system: bool) -> Object:
+def partition(size: int, name: str, arch: str, *, is_system: bool) -> Descriptor:
     """Return a partition; raise `PlanError` for a name over 128 bytes, a SIF's limit."""
     if len(name.encode()) > _NAME_BYTES:
         message = f"a name of {len(name.encode())} bytes; a SIF has room for {_NAME_BYTES}"
         raise PlanError.of(message, where=f"layer '{name}'", fix="Give the layer a shorter name.")
     kind = PartitionType.PRIMARY_SYSTEM if is_system else PartitionType.OVERLAY
-    return Object(
+    return Descriptor(
         data_type=DataType.PARTITION,
         size=size,
         name=name,
         extra=partition_metadata(kind, ARCHITECTURES[arch]),
-        alignment=_ALIGNMENT,
     )
 
 
-def layout(objects: Sequence[Object], arch: str) -> Layout:
+def layout(objects: Sequence[Descriptor], arch: str) -> Layout:
     """Place the objects one after the other; `arch` is a name of `ARCHITECTURES`.
 
     Raises `PlanError` for more overlays than Apptainer can mount.
@@ -98,21 +85,13 @@ def layout(objects: Sequence[Object], arch: str) -> Layout:
     return Layout(head=head.ljust(data_offset, b"\0"), descriptors=descriptors)
 
 
-def _placed(objects: Sequence[Object], start: int) -> tuple[Descriptor, ...]:
+def _placed(objects: Sequence[Descriptor], start: int) -> tuple[Descriptor, ...]:
     descriptors = []
     for number, item in enumerate(objects, start=1):
-        offset = start + -start % item.alignment
-        descriptors.append(
-            Descriptor(
-                data_type=item.data_type,
-                id=number,
-                group=_GROUP,
-                offset=offset,
-                size=item.size,
-                padded_size=offset - start + item.size,
-                name=item.name,
-                extra=item.extra,
-            )
-        )
+        offset = start
+        if item.data_type is DataType.PARTITION:
+            offset += -start % _ALIGNMENT
+        padded_size = offset - start + item.size
+        descriptors.append(replace(item, id=number, offset=offset, padded_size=padded_size))
         start = descriptors[-1].end
     return tuple(descriptors)

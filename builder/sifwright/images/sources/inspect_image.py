@@ -79,13 +79,13 @@ def _found(source: Source, processor: str) -> FoundImage:
 
 def _told(source: Source, contents: ImageContents) -> ImageFacts:
     tree, config = contents.tree, contents.config
-    system, version = systems.operating_system(tree)
+    release = systems.release(tree)
     return ImageFacts(
         source=str(source),
         digest=contents.digest,
         processor=config.processor,
-        os=system,
-        os_version=version,
+        os=release.get("ID", ""),
+        os_version=release.get("VERSION_ID", ""),
         libc=systems.libc(tree),
         environment=dict(config.environment),
         unread_environment=config.unread,
@@ -113,11 +113,8 @@ def _remember(image_facts: ImageFacts, *keys: str) -> None:
     """Store the facts, if a cache exists or can be made."""
     with suppress(OSError, MachineError):
         cache_folder.make(cache_folder.root())
-    known = fact_cache.read(_FILE)
-    for key in filter(None, keys):
-        known.pop(key, None)
-        known[key] = asdict(image_facts)
-    fact_cache.write(_FILE, dict(list(known.items())[-_KEPT:]))
+    facts = asdict(image_facts)
+    fact_cache.add(_FILE, dict.fromkeys(filter(None, keys), facts), _KEPT)
 
 
 def _of_cache(values: Mapping[str, Any]) -> ImageFacts:

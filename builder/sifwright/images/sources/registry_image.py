@@ -89,10 +89,6 @@ class Remote:
             registry.refuse(answer, self.client)
             return documents.whole(answer.raw)
 
-    def blob(self, blob: Blob) -> Readable:
-        """Return a stream of a blob, whose digest is not compared."""
-        return Resumed(self.client, blob)
-
     def resolved(self, processor: str) -> Manifest:
         """Return the manifest for a processor of what the reference names."""
         value, digest = self.manifest(self.reference.digest or self.reference.tag)
@@ -118,7 +114,7 @@ class Remote:
 
 
 class Resumed:
-    """A blob, asked for again from where the connection dropped."""
+    """A blob, asked for again from where the connection dropped; its digest is not compared."""
 
     def __init__(self, client: Client, blob: Blob) -> None:
         self.client, self._blob = client, blob

@@ -36,7 +36,7 @@ _TITLE = "org.opencontainers.image.title"
 
 
 # More is no text that sifwright or Apptainer wrote.
-_MOST_TEXT = 64 << 20
+MOST_TEXT = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,14 +76,13 @@ def parts(sif: Path) -> list[Piece]:
 
 def piece(path: Path, name: str, media: str, start: int, end: int) -> Piece:
     """Return a range of a file with its digest."""
-    span, sha256 = Range(path=path, offset=start, size=end - start), hashlib.sha256()
-    sif_file.update(sha256, span)
-    return Piece(span=span, digest=f"sha256:{sha256.hexdigest()}", media=media, name=name)
+    span = Range(path=path, offset=start, size=end - start)
+    return Piece(span=span, digest=f"sha256:{sif_file.sha256_of(span)}", media=media, name=name)
 
 
 def _packed(part: Piece) -> Piece:
     """Return the part as xz, unless it has too much to be text."""
-    if part.span.size > _MOST_TEXT:
+    if part.span.size > MOST_TEXT:
         return part
     with part.span.path.open("rb") as file:
         file.seek(part.span.offset)
@@ -96,11 +95,11 @@ def unpacked(data: bytes) -> bytes:
     """Return what a packed part had; raise `BadImage`."""
     unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ)
     try:
-        text = unpacker.decompress(data, max_length=_MOST_TEXT)
+        text = unpacker.decompress(data, max_length=MOST_TEXT)
     except lzma.LZMAError as error:
         raise BadImage(f"a part is no xz: {error}") from error
     if not unpacker.eof:
-        raise BadImage(f"a part is cut off, or has more than {_MOST_TEXT >> 20} MiB")
+        raise BadImage(f"a part is cut off, or has more than {MOST_TEXT >> 20} MiB")
     return text
 
 
