@@ -48,9 +48,8 @@ def sdist_of(name: str, version: str) -> sdist.Sdist:
 def _commit(source: Source, version: str) -> str:
     """Return the commit of an annotated tag, not the tag's own object (gitrevisions, `^{}`)."""
     url, ref = fill(source.url, version), fill(source.ref, version)
-    names = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}"]
-    if source.branch:
-        names = [f"refs/heads/{ref}"]
+    tags = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}"]
+    names = [f"refs/heads/{ref}"] if source.branch else tags
     answer = git("ls-remote", url, *names, seconds=_GIT_SECONDS)
     commits = {name: commit for commit, name in map(str.split, answer.splitlines())}
     for name in names:
