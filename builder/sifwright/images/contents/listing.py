@@ -12,7 +12,7 @@ import json
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,14 +134,6 @@ class ListingWriter:
 def _packed(data: object) -> bytes:
     line = json.dumps(data, separators=(",", ":")) + "\n"
     return gzip.compress(line.encode("ascii"), compresslevel=3, mtime=0)
-
-
-def write(path: Path, nodes: Iterable[ListedPath]) -> None:
-    """Write a listing; the same nodes in any order give the same bytes."""
-    writer = ListingWriter()
-    for listed in sorted(nodes, key=lambda node: key(node.path)):
-        writer.add(listed)
-    writer.write(path)
 
 
 class Block(NamedTuple):
