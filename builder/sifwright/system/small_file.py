@@ -33,7 +33,8 @@ def read_with_status(path: Path, most_bytes: int = MOST_BYTES) -> tuple[bytes, o
     with files.name_file_in_errors(path), open(path, "rb", opener=_open_regular) as file:
         data, status = file.read(most_bytes + 1), os.fstat(file.fileno())
     if len(data) > most_bytes:
-        raise NotSmallError(errno.EFBIG, f"larger than {_size(most_bytes)}", str(path))
+        most = f"{most_bytes >> 20} MiB" if most_bytes >= 1 << 20 else f"{most_bytes} bytes"
+        raise NotSmallError(errno.EFBIG, f"larger than {most}", str(path))
     return data, status
 
 
@@ -53,6 +54,15 @@ def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
 def read_json(path: Path, most_bytes: int = MOST_BYTES) -> Any:  # noqa: ANN401  # it is JSON
     """Return the JSON value of a file."""
     return parse_json(read_bytes(path, most_bytes))
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file, or {} if none can be read."""
+    try:
+        value = read_json(path)
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def parse_json(text: str | bytes) -> Any:  # noqa: ANN401  # it is JSON
@@ -77,7 +87,3 @@ def _inside(value: object) -> list[Any]:
 
 def _too_deep() -> ValueError:
     return ValueError(f"nested deeper than {_MOST_DEPTH} levels")
-
-
-def _size(count: int) -> str:
-    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count} bytes"

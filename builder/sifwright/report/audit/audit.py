@@ -3,9 +3,11 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from packaging.utils import canonicalize_name
 
 from sifwright.catalog import mirrors
 from sifwright.catalog.model import Catalog
@@ -136,7 +138,7 @@ class Auditor:
         withdrawn = package_index.yanked([package.name for package in installed], index)
         self._note(len(installed), "Python", self.data.shown(index))
         for package in installed:
-            versions = withdrawn[osv.canonical(package.name)]
+            versions = withdrawn[canonicalize_name(package.name)]
             version = osv.public(package.version)
             if version in versions:
                 reason = versions[version] or "no reason is given"
@@ -223,21 +225,23 @@ def _stanzas(
 
 
 def _newest(stanzas: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    compare, newest = _comparer(), dict[str, str]()
+    from univers.versions import DebianVersion  # noqa: PLC0415  # 0.1 s
+
+    newest: dict[str, str] = {}
     for stanza in stanzas:
         name, version = stanza["Package"], stanza["Version"]
-        if name not in newest or compare(newest[name], version):
-            newest[name] = version
+        newest[name] = max(newest.get(name, version), version, key=DebianVersion)
     return newest
 
 
 def _behind(
     installed: Iterable[Package], newest: Mapping[str, str], suite: str
 ) -> Iterator[Finding]:
-    compare = _comparer()
+    from univers.versions import DebianVersion  # noqa: PLC0415  # 0.1 s
+
     for package in installed:
         version = newest.get(package.name, "")
-        if version and compare(package.version, version):
+        if version and DebianVersion(package.version) < DebianVersion(version):
             yield _update(package, version, "", suite)
 
 
@@ -256,13 +260,6 @@ def _advised(
         if newer:
             last = max(newer, key=lambda item: RpmVersion(item.version))
             yield _update(package, last.version, last.identity, source)
-
-
-def _comparer() -> Callable[[str, str], bool]:
-    """Return what tells whether a version of Debian is older than another."""
-    from univers.versions import DebianVersion  # noqa: PLC0415  # 0.1 s
-
-    return lambda old, new: bool(DebianVersion(old) < DebianVersion(new))
 
 
 def _update(package: Package, version: str, identity: str, source: str) -> Finding:

@@ -116,13 +116,8 @@ def _event(event: Mapping[str, Any]) -> Event:
 
 def _record(path: Path) -> dict[str, Any]:
     """Return the record, or {}: the page can do without it."""
-    try:
-        record = small_file.read_json(path)
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(record, dict) or not isinstance(record.get("sources", []), list):
-        return {}
-    return record
+    record = small_file.read_object(path)
+    return record if isinstance(record.get("sources", []), list) else {}
 
 
 def _plan(record: Mapping[str, Any], text: bytes, sif: Path) -> PlanFacts:
