@@ -73,8 +73,9 @@ class Squashed:
                 yield Layer(0, squashfs)
         except (BadSquashfs, struct.error, OverflowError) as error:
             message = f"its files cannot be read: it {error}"
-            fix = getattr(error, "fix", "") or _FIX
-            raise UsageError.of(message, where=str(self.path), fix=fix) from error
+            raise UsageError.of(
+                message, where=str(self.path), fix=getattr(error, "fix", "") or _FIX
+            ) from error
 
 
 def _inodes(layer: Layer, wanted: set[bytes] | None = None) -> Iterator[tuple[bytes, Inode]]:

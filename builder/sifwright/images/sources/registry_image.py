@@ -108,8 +108,7 @@ class Remote:
     def _layers(self, manifest: Manifest, timer: Timer) -> Iterator[LayerContents]:
         scan = ScanBudget()
         for number, blob in enumerate(manifest.layers, 1):
-            size = f"{blob.size / 1e6:.1f} MB"
-            timer.start(f"layer {number} of {len(manifest.layers)}, {size}")
+            timer.start(f"layer {number} of {len(manifest.layers)}, {blob.size / 1e6:.1f} MB")
             yield layer.checked(Resumed(self.client, blob), blob.digest, blob.size, scan)
 
 
@@ -193,5 +192,6 @@ def named(reference: Reference) -> Iterator[None]:
     except registry.RegistryError as error:
         raise SourceError.of(str(error), where=str(reference), fix=error.fix) from None
     except OSError as error:
-        message = http.root_cause(error)
-        raise MachineError.of(message, where=str(reference), fix=mirrors.NETWORK_FIX) from None
+        raise MachineError.of(
+            http.root_cause(error), where=str(reference), fix=mirrors.NETWORK_FIX
+        ) from None

@@ -53,12 +53,11 @@ def find(source: Source, processor: str) -> FoundImage:
 
     def read(timer: Timer) -> ImageContents:
         timer.start(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
-        parts = sif_file.partitions(path)
-        tree = tree_of([sif_file.place(path, partition) for partition in parts])
-        variables, unread = _environment(tree)
+        tree = tree_of([sif_file.place(path, part) for part in sif_file.partitions(path)])
+        environment, unread = _environment(tree)
         config = Config(
             processor=processor,
-            environment=variables,
+            environment=environment,
             unread=unread,
             labels={str(key): str(text) for key, text in tree.json(_LABELS).items()},
         )

@@ -100,8 +100,7 @@ def parse(read: Callable[[int], bytes], block_size: int) -> Inode:
         if size > _MAXIMUM_TARGET:
             raise BadSquashfs("is damaged: the target of a symbolic link is too long")
         target = read(size)
-        xattrs = _xattrs(read, is_long=is_long)
-        return Inode(*common, xattrs=xattrs, target=target, links=links)
+        return Inode(*common, xattrs=_xattrs(read, is_long=is_long), target=target, links=links)
     if not SYMLINK < kind <= _SOCKET:
         raise BadSquashfs(f"is damaged: no path is of the kind {form}")
     (links,) = _LINKS.unpack(read(_LINKS.size))
@@ -118,8 +117,9 @@ def _file(
 ) -> Inode:
     sparse, links, xattrs = 0, 1, NO_XATTRS
     if is_long:
-        fields = _LONG_FILE.unpack(read(_LONG_FILE.size))
-        start, size, sparse, links, fragment, offset, xattrs = fields
+        start, size, sparse, links, fragment, offset, xattrs = _LONG_FILE.unpack(
+            read(_LONG_FILE.size)
+        )
     else:
         start, fragment, offset, size = _SHORT_FILE.unpack(read(_SHORT_FILE.size))
     count = size // block_size if fragment != NO_FRAGMENT else -(-size // block_size)

@@ -125,8 +125,9 @@ class Squashfs:
     @cached_property
     def fragments(self) -> list[tuple[int, int]]:
         """Return the offset and the stored size of each fragment block."""
-        block = self.superblock
-        table = self._table(block.fragment_table, block.fragments, structures.FRAGMENT.size)
+        table = self._table(
+            self.superblock.fragment_table, self.superblock.fragments, structures.FRAGMENT.size
+        )
         return [(start, size) for start, size, _ in structures.FRAGMENT.iter_unpack(table)]
 
     def attributes(self, number: int) -> Attributes:

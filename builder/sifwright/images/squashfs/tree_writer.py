@@ -48,15 +48,12 @@ class TreeWriter:
         self.inodes, self.directories = MetadataWriter(codec), MetadataWriter(codec)
         self.xattrs = XattrTable()
         self.references = array("Q")
-        self._owners: dict[int, int] = {}
+        # In the order of their numbers, which are the values.
+        self.owners: dict[int, int] = {}
         self._moved = moved
         self._links = links
         # The numbers of files with several names, by their identities.
         self._written: dict[int, int] = {}
-
-    @property
-    def owners(self) -> list[int]:
-        return list(self._owners)
 
     def write(self, root: TreeNode) -> int:
         """Write the tree and return the reference of its root."""
@@ -115,7 +112,7 @@ class TreeWriter:
         )
 
     def _owner(self, node: TreeNode, index: int) -> int:
-        return self._owners.setdefault(node.layer.owner(index), len(self._owners))
+        return self.owners.setdefault(node.layer.owner(index), len(self.owners))
 
     def _names(self, entries: Iterable[_Written]) -> tuple[Directory, list[bytes]]:
         """Write the names in a directory, and an index if there are many."""

@@ -65,8 +65,7 @@ class Piece:
 def parts(sif: Path) -> list[Piece]:
     """Return the parts that all bytes of a SIF come to; raise `SifError`."""
     partitions = sorted(sif_file.partitions(sif), key=lambda part: part.offset)
-    size = sif.stat().st_size
-    starts = [0, *(part.offset for part in partitions), partitions[-1].end, size]
+    starts = [0, *(part.offset for part in partitions), partitions[-1].end, sif.stat().st_size]
     names = ["header", *(part.name for part in partitions), "signature"]
     spans = zip(names, pairwise(starts), strict=True)
     pieces = [piece(sif, name, PART, start, end) for name, (start, end) in spans if end > start]
@@ -87,8 +86,7 @@ def _packed(part: Piece) -> Piece:
     with part.span.path.open("rb") as file:
         file.seek(part.span.offset)
         packed = lzma.compress(file.read(part.span.size))
-    digest = described(packed, PACKED)["digest"]
-    return replace(part, digest=digest, media=PACKED, packed=packed)
+    return replace(part, digest=_digest(packed), media=PACKED, packed=packed)
 
 
 def unpacked(data: bytes) -> bytes:
@@ -123,7 +121,11 @@ def index(sif: Path, in_parts: bytes, whole: bytes | None) -> bytes:
 
 
 def described(data: bytes, media: str) -> dict[str, Any]:
-    return _descriptor(media, f"sha256:{hashlib.sha256(data).hexdigest()}", len(data))
+    return _descriptor(media, _digest(data), len(data))
+
+
+def _digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def _descriptor(media: str, digest: str, size: int) -> dict[str, Any]:

@@ -65,8 +65,7 @@ def push(sif: Path, target: Reference, *, whole: bool, say: Callable[[str], None
         size = statements.stat().st_size
         name = f"statements{STATEMENTS_SUFFIX}"
         pieces.append(sif_parts.piece(statements, name, sif_parts.STATEMENTS, 0, size))
-    config = sif_parts.EMPTY_CONFIG
-    manifest = sif_parts.manifest(pieces, config, artifactType=sif_parts.ARTIFACT)
+    manifest = sif_parts.manifest(pieces, sif_parts.EMPTY_CONFIG, artifactType=sif_parts.ARTIFACT)
     entire, wholes = None, []
     if whole:
         wholes = [sif_parts.piece(sif, sif.name, sif_parts.WHOLE, 0, sif.stat().st_size)]
@@ -74,12 +73,18 @@ def push(sif: Path, target: Reference, *, whole: bool, say: Callable[[str], None
     client = Remote(target).client
     with _named(target):
         moved = _upload_all(client, [*pieces, *wholes], say)
-        _upload_empty(client)
+        empty = sif_parts.described(sif_parts.EMPTY, "")["digest"]
+        if not _is_there(client, empty):
+            _send(client, empty, sif_parts.EMPTY)
         for document in filter(None, (manifest, entire)):
             digest = sif_parts.described(document, "")["digest"]
             _put(client, f"manifests/{digest}", document, sif_parts.MANIFEST)
-        index = sif_parts.index(sif, manifest, entire)
-        _put(client, f"manifests/{target.tag}", index, sif_parts.INDEX)
+        _put(
+            client,
+            f"manifests/{target.tag}",
+            sif_parts.index(sif, manifest, entire),
+            sif_parts.INDEX,
+        )
     return moved
 
 
@@ -124,12 +129,6 @@ def _upload_all(client: Client, pieces: Sequence[Piece], say: Callable[[str], No
 
 def _is_there(client: Client, digest: str) -> bool:
     return client.ask(f"blobs/{digest}", method="HEAD").status_code == registry.OK
-
-
-def _upload_empty(client: Client) -> None:
-    digest = sif_parts.described(sif_parts.EMPTY, "")["digest"]
-    if not _is_there(client, digest):
-        _send(client, digest, sif_parts.EMPTY)
 
 
 def _send(client: Client, digest: str, body: Upload | bytes) -> None:
