@@ -62,5 +62,4 @@ def identity(status: os.stat_result) -> str:
 
 def remember(status: os.stat_result, digest: str, kind: str = "") -> None:
     """Store the digest of the file with this status."""
-    noted = [digest, int(time.time())]
-    fact_cache.add(_FILE, {kind + identity(status): noted}, _KEPT)
+    fact_cache.add(_FILE, {kind + identity(status): [digest, int(time.time())]}, _KEPT)

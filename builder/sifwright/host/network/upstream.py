@@ -20,7 +20,7 @@ class LookupFailedError(Exception):
 
 def digest(source: Source, version: str) -> str:
     """Return the current commit or sha256 of a version. Raise `LookupFailedError`."""
-    rules, url = mirrors.load(), fill(source.url, version)
+    url = fill(source.url, version)
     if source.kind == "git":
         return _commit(source, version)
     if source.kind == "pip":
@@ -28,7 +28,7 @@ def digest(source: Source, version: str) -> str:
         if archive.sha256:
             return archive.sha256
         url = archive.address
-    address = rules.redirect(url, *mirrors.DOWNLOADS)
+    address = mirrors.load().redirect(url, *mirrors.DOWNLOADS)
     path = mirrors.local_path(address)
     try:
         return files.sha256(path) if path else _sha256_of_download(address)

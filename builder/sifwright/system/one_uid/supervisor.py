@@ -132,9 +132,6 @@ class Supervisor:
         """Remember which other id a program wants to have; the kernel refuses it."""
         for argument in arguments[:3]:
             if 0 < argument & _UNCHANGED < _UNCHANGED:
-                self.wanted[_name(pid), argument & _UNCHANGED] = None
+                name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace")
+                self.wanted[name.strip(), argument & _UNCHANGED] = None
                 return
-
-
-def _name(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()

@@ -74,8 +74,7 @@ def _no_address(text: str) -> str:
     if not mark:
         return "is no address of an engine: what kind it is (unix://) is not said"
     if kind == "unix":
-        whole = rest.startswith("/") and rest.strip("/")
-        return "" if whole else "names no socket by its whole path"
+        return "" if re.match("/+[^/]", rest) else "names no socket by its whole path"
     if kind not in {"tcp", "http", "https", "ssh"}:
         return f"is no address of an engine here: nothing is known of {kind}://"
     try:
@@ -129,8 +128,7 @@ def check() -> None:
         with _said("a login in it is not NAME:PASSWORD in base64"):
             auth.load_config(config_dict=data)
     except (errors.DockerException, AttributeError, TypeError, ValueError, RecursionError) as error:
-        is_deep = isinstance(error, RecursionError)
-        reason = "nested too deeply" if is_deep else one_line(error)
+        reason = "nested too deeply" if isinstance(error, RecursionError) else one_line(error)
         raise MachineError.of(
             f"Docker's settings cannot be used: {reason}",
             where=str(config.find_config_file()),
