@@ -29,23 +29,22 @@ _RELEASE = re.compile(r"^\s*deb\s+(?:\[[^]]*\]\s*)?(\S+)\s+(\S+)|^URIs:\s*(\S+)"
 
 @dataclass(kw_only=True)
 class Auditor:
-    """Collects findings. `catalog` has the sources of the image's layers, where it is known."""
+    """Looks for findings. `catalog` has the sources of the image's layers, where it is known."""
 
     contents: Inventory
     data: AuditData
     record: Mapping[str, Any] = field(default_factory=dict)
     catalog: Catalog | None = None
-    findings: list[Finding] = field(default_factory=list)
     compared: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
 
     def audit(self, image: str) -> Audit:
         """Return all findings; raises `MachineError` for a source that does not answer."""
-        for compare in (self._debian, self._rpm, self._osv, self._yanked, self._base, self._pins):
-            self.findings += compare()
+        parts = (self._debian, self._rpm, self._osv, self._yanked, self._base, self._pins)
+        findings = [finding for compare in parts for finding in compare()]
         return Audit(
             image=image,
-            findings=tuple(sorted(self.findings, key=lambda item: (item.rule, item.package))),
+            findings=tuple(sorted(findings, key=lambda item: (item.rule, item.package))),
             compared=tuple(self.compared),
             unchecked=tuple(self.unchecked),
         )
@@ -163,13 +162,12 @@ class Auditor:
                 raise MachineError.of(str(error), where=name, fix=error.fix) from None
             self.compared.append(f"base image {source['ref']}")
             if now != source["digest"]:
-                message = f"{source['ref']} is {now} now"
                 yield Finding(
                     rule="stale-base",
                     package=source["ref"],
                     version=source["digest"],
                     fixed=now,
-                    message=message,
+                    message=f"{source['ref']} is {now} now",
                 )
 
     def _pins(self) -> Iterator[Finding]:

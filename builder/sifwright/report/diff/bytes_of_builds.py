@@ -58,7 +58,7 @@ def _layer(before: Descriptor, after: Descriptor, sifs: tuple[Path, Path]) -> It
     ]
     old, new = ({node.path: node for node in part.nodes()} for part in parts)
     paths = sorted({*old, *new})
-    doubtful = [path for path in paths if _same_file(old.get(path), new.get(path))]
+    doubtful = [path for path in old if path in new and old[path].kind == new[path].kind == "file"]
     first, second = (part.digests(doubtful) for part in parts)
     other = {path for path in doubtful if first[path] != second[path]}
     causes = dict(_causes(sorted(other)[:_NAMED], parts))
@@ -72,10 +72,6 @@ def _layer(before: Descriptor, after: Descriptor, sifs: tuple[Path, Path]) -> It
             lines.append(f"    /{escape_name(path)}: {'; '.join(facts)}")
     yield f"layer {after.name}: {len(lines) or 'no'} paths differ"
     yield from lines[:_NAMED]
-
-
-def _same_file(old: ListedPath | None, new: ListedPath | None) -> bool:
-    return old is not None and new is not None and {old.kind, new.kind} == {"file"}
 
 
 def _facts(old: ListedPath | None, new: ListedPath | None) -> Iterator[str]:

@@ -76,7 +76,11 @@ def gather(output: ImageFolder) -> Facts:
         by_layer=by_layer,
         packages=tuple(installed),
         packed=output.link.stat().st_size,
-        statements=_statements(output.link),
+        statements={
+            item.name: item.size
+            for item in sif_file.read(output.link).descriptors
+            if item.name in write_statements.FILES
+        },
     )
 
 
@@ -89,12 +93,6 @@ def _definition(output: ImageFolder, plan: PlanFacts) -> str:
             return text
     data = sif_file.data_of_kind(sif_file.read(output.link), DataType.DEFINITION)
     return data.decode(errors="replace")
-
-
-def _statements(path: Path) -> dict[str, int]:
-    """Return the bytes of the SBOM and the provenance in the SIF, by name."""
-    objects = sif_file.read(path).descriptors
-    return {item.name: item.size for item in objects if item.name in write_statements.FILES}
 
 
 def timeline(record: Mapping[str, Any]) -> tuple[Event, ...]:
