@@ -32,7 +32,7 @@ _DOCKER_HUB_API = "registry-1.docker.io"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _MAX_TAGS = 1000
 OK, CREATED, ACCEPTED, PARTIAL = 200, 201, 202, 206
-_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
+_UNAUTHORIZED, _FORBIDDEN, NOT_FOUND = 401, 403, 404
 _TOO_MANY, _SERVER_ERROR = 429, 500
 ACCEPT = {
     "Accept": "application/vnd.oci.image.index.v1+json"
@@ -191,7 +191,7 @@ def refuse(answer: Response, client: Client) -> None:
         waiting = f" (it asks to wait {seconds[:40]} s)" if seconds.isdecimal() else ""
         fix = BUSY_FIX if answer.status_code == _TOO_MANY else mirrors.NETWORK_FIX
         raise RegistryUnreachableError(f"{message}{waiting}", fix)
-    if answer.status_code == _NOT_FOUND:
+    if answer.status_code == NOT_FOUND:
         raise ImageNotFoundError(_not_found(client))
     if answer.status_code in {_UNAUTHORIZED, _FORBIDDEN}:
         raise RegistryError(message, login_fix(client.reference))

@@ -13,7 +13,8 @@ _Versions = dict[str, set[str]]
 
 # Search order of a shell: `command -v python || command -v python3`.
 _NAMES = ("python", "python3")
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# The one of a container whose image sets none.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROGRAM = re.compile(r"python(3\.\d{1,9})")
 # Wrappers as layer base-image makes them.
 _WRAPPER = re.compile(r"#!.*\n(?:#.*\n)*exec\s+['\"]?(/[^\s'\"]+/python[\d.]*)['\"]?\s")
@@ -30,7 +31,7 @@ def pythons(tree: ImageTree, environment: Mapping[str, str]) -> tuple[Python, ..
     """Return the Pythons on PATH, the started one first, then the other environments."""
     by_prefix: dict[str, Python] = {}
     inside = [_inside(tree, pattern) for pattern in (_CONDA, _LIBRARY)]
-    for path in (*_on_path(tree, environment.get("PATH") or _PATH), *_environments(tree)):
+    for path in (*_on_path(tree, environment.get("PATH") or PATH), *_environments(tree)):
         python = _python(tree, path, environment, inside)
         if python is not None:
             by_prefix.setdefault(python.prefix, python)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sifwright.errors import UsageError
+from sifwright.images.contents.image_tree import LONGEST_PATH
 from sifwright.images.contents.listing import ListedPath
 from sifwright.images.sif.copy_data import Range
 from sifwright.images.squashfs.inodes import DIRECTORY, Inode
@@ -17,8 +18,6 @@ from sifwright.images.squashfs.structures import BadSquashfs
 
 # Limits of a text and of all texts: dpkg's database has less than 10 MB.
 _MAXIMUM_TEXT, _MAXIMUM_TEXTS = 64 << 20, 512 << 20
-# In bytes, as limits.h has it (PATH_MAX).
-_LONGEST_PATH = 4096
 # Kinds by their numbers in squashfs, from 1 on.
 _KINDS = ("folder", "file", "symlink", "block device", "character device", "fifo", "socket")
 _FIX = "Give an image that 'apptainer exec' can start, packed by gzip, xz or zstd."
@@ -89,7 +88,7 @@ def _inodes(layer: Layer, wanted: set[bytes] | None = None) -> Iterator[tuple[by
             yield path, folder
         for name, reference, kind in layer.names(folder):
             below = prefix + name
-            if len(below) > _LONGEST_PATH:
+            if len(below) > LONGEST_PATH:
                 raise BadSquashfs("has a path that no program can name")
             if kind == DIRECTORY:
                 folders += [(below, reference)] if wanted is None or below in parents else []

@@ -111,8 +111,7 @@ def sha256_of(*ranges: Range) -> str:
 
 def data_of_kind(image: SifImage, kind: DataType) -> bytes:
     """Return the first small object of a kind; without one, no bytes; raise `SifError`."""
-    objects = (descriptor for descriptor in image.descriptors if descriptor.data_type == kind)
-    first = next(objects, None)
+    first = next((item for item in image.descriptors if item.data_type == kind), None)
     return data(image.path, first) if first else b""
 
 

@@ -33,7 +33,6 @@ _MOST_FAILURES, _MOST_DROPS = 5, 100
 _PAUSE = 0.25
 # Least bytes in so many seconds, over all connections.
 _SECONDS, _AT_LEAST = 60.0, 32 << 10
-_NOT_FOUND = 404
 
 
 def key(source: Source, processor: str) -> str:
@@ -148,7 +147,7 @@ class Resumed:
             headers["Range"] = f"bytes={self._at}-"
         path = f"blobs/{self._blob.digest}"
         answer = self._stack.enter_context(self.client.opened(path, headers=headers, large=True))
-        if answer.status_code == _NOT_FOUND:
+        if answer.status_code == registry.NOT_FOUND:
             raise _absent(self._blob)
         registry.refuse(answer, self.client)
         if self._at and answer.status_code != PARTIAL:

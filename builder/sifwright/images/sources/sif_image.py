@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing
 from io import BufferedReader
 from pathlib import Path
 
-from sifwright.images.contents import image_tree
+from sifwright.images.contents import image_tree, pythons
 from sifwright.images.contents.files_to_read import (
     ReadRule,
     keep,
@@ -40,7 +40,6 @@ _LABELS = ".singularity.d/labels.json"
 _ENVIRONMENT = ".singularity.d/env/"
 # Apptainer's own, which say nothing of the image.
 _NOT_OF_THE_IMAGE = ("94-appsbase.sh", "95-apps.sh", "99-base.sh", "99-runtimevars.sh")
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def find(source: Source, processor: str) -> FoundImage:
@@ -129,4 +128,4 @@ def _environment(tree: ImageTree) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the variables of Apptainer's scripts, as far as known without running them."""
     names = sorted(path for path in tree.files if path.startswith(_ENVIRONMENT))
     own = [name for name in names if not name.endswith(_NOT_OF_THE_IMAGE)]
-    return shell_environment.after((tree.text(name) or "" for name in own), {"PATH": _PATH})
+    return shell_environment.after((tree.text(name) or "" for name in own), {"PATH": pythons.PATH})

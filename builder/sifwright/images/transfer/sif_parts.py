@@ -141,7 +141,7 @@ def blobs(
         kinds = [item.get("artifactType") for item in value["manifests"]]
         ours = [blob for blob, kind in zip(entries, kinds, strict=True) if kind == ARTIFACT]
         value, _ = fetch((ours or entries)[0].digest if entries else "")
-    layers = documents.layers(value)
+    layers = documents.entries(value, "layers")
     sif = [blob for blob in layers if blob.media in {PART, PACKED, WHOLE}]
     if not sif or len({blob.media == WHOLE for blob in sif}) > 1:
         raise BadImage("is no SIF", "Pull an image of a system with: apptainer pull docker://NAME")

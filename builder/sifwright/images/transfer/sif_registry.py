@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from sifwright.host.network.registry import Client, Reference
 from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.model import SourceError
 from sifwright.images.oci.documents import Blob
+from sifwright.images.oci.streams import CheckedStream
 from sifwright.images.sif import sif_file
 from sifwright.images.sources.registry_image import Remote, Resumed, located, named
 from sifwright.images.transfer import sif_parts
@@ -160,13 +160,10 @@ def _download(client: Client, blobs: Sequence[Blob], target: Path) -> None:
 
 
 def _copy(client: Client, blob: Blob, target: BinaryIO) -> None:
-    sha256, left, source = hashlib.sha256(), blob.size, Resumed(client, blob)
-    while left and (data := source.read(min(left, _BLOCK))):
+    source = CheckedStream(Resumed(client, blob), blob.digest, blob.size)
+    while data := source.read(_BLOCK):
         target.write(data)
-        sha256.update(data)
-        left -= len(data)
-    if f"sha256:{sha256.hexdigest()}" != blob.digest:
-        raise BadImage(f"what came for {blob.digest} has the digest sha256:{sha256.hexdigest()}")
+    source.finish()
 
 
 @contextmanager
