@@ -40,11 +40,10 @@ def difference_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _side(side: Side) -> str:
-    message = {"sif": "SIF", "plan": "plan", "defs": "plan of defs/"}[side.kind]
-    parts = [message]
-    if side.plan:
-        parts.append(f"{side.plan.site}/{side.plan.image}, plan {side.plan.id[:_BEGINNING]}")
-    return escape_name(f"{side.name}: {', '.join(parts)}")
+    kind = {"sif": "SIF", "plan": "plan", "defs": "plan of defs/"}[side.kind]
+    plan = side.plan
+    known = f", {plan.site}/{plan.image}, plan {plan.id[:_BEGINNING]}" if plan else ""
+    return escape_name(f"{side.name}: {kind}{known}")
 
 
 def _plan(changes: PlanChanges) -> Iterator[str]:
