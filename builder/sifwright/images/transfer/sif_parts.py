@@ -58,8 +58,8 @@ class Piece:
 
     @property
     def descriptor(self) -> dict[str, Any]:
-        title = {_TITLE: self.name}
-        return {**_descriptor(self.media, self.digest, self.size), "annotations": title}
+        blob = _descriptor(self.media, self.digest, self.size)
+        return {**blob, "annotations": {_TITLE: self.name}}
 
 
 def parts(sif: Path) -> list[Piece]:

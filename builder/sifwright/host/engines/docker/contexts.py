@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -91,8 +91,7 @@ def _of_context() -> str:
     origin = "DOCKER_CONTEXT"
     if not (name := os.environ.get(origin, "")):
         origin = str(folder / "config.json")
-        with suppress(OSError, ValueError, AttributeError):
-            name = str(small_file.read_json(Path(origin)).get("currentContext") or "")
+        name = str(small_file.read_object(Path(origin)).get("currentContext") or "")
     if name in {"", "default"}:
         return ""
     file = folder / "contexts" / "meta" / hashlib.sha256(name.encode()).hexdigest() / "meta.json"
