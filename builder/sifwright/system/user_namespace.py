@@ -29,8 +29,7 @@ def prefix(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:
     """
     if ids.are_one() or not ids.needs_fakeroot():
         return around(owners, tree)
-    words, _ = _way(environment()["PATH"])
-    return list(words)
+    return list(_way(environment()["PATH"])[0])
 
 
 def around(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:

@@ -30,10 +30,8 @@ _PYPI = "PyPI"
 
 def public(version: str) -> str:
     """Return a version as its index has it, without what a builder added behind a plus."""
-    try:
-        return Version(version).public
-    except InvalidVersion:
-        return version
+    known = _version(version)
+    return known.public if known else version
 
 
 def findings(installed: Sequence[Package], dump: str) -> Iterator[Finding]:

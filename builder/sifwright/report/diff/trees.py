@@ -45,9 +45,8 @@ class TreeChanges:
 
     def of(self, state: State) -> list[Difference]:
         """Return the differences of one state, the largest first, and bytecode last."""
-        differences = (difference for difference in self.differences if difference.state == state)
         return sorted(
-            differences,
+            (difference for difference in self.differences if difference.state == state),
             key=lambda difference: (difference.is_bytecode, -difference.bytes, difference.path),
         )
 

@@ -98,18 +98,17 @@ def _definition(output: ImageFolder, plan: PlanFacts) -> str:
 def timeline(record: Mapping[str, Any]) -> tuple[Event, ...]:
     """Return the steps of the build in their order; nothing if the record has none."""
     try:
-        return tuple(_event(event) for event in record["timeline"])
+        return tuple(
+            Event(
+                step=str(event["step"]),
+                state=str(event["state"]),
+                start=float(event["start"]),
+                seconds=float(event["seconds"]),
+            )
+            for event in record["timeline"]
+        )
     except (TypeError, ValueError, LookupError, AttributeError):
         return ()
-
-
-def _event(event: Mapping[str, Any]) -> Event:
-    return Event(
-        step=str(event["step"]),
-        state=str(event["state"]),
-        start=float(event["start"]),
-        seconds=float(event["seconds"]),
-    )
 
 
 def _record(path: Path) -> dict[str, Any]:

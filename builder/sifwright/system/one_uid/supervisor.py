@@ -81,11 +81,8 @@ class Supervisor:
             except OSError:
                 # The kernel says what is wrong, in its own way.
                 result = None
-            if result is None:
-                answer = _ANSWER.pack(identity, 0, 0, _CONTINUE)
-            else:
-                answer = _ANSWER.pack(identity, 0, result, 0)
-            fcntl.ioctl(listener, _SEND, answer)
+            flags = _CONTINUE if result is None else 0
+            fcntl.ioctl(listener, _SEND, _ANSWER.pack(identity, 0, result or 0, flags))
 
     def _stat(self, target: Target, address: int) -> int | None:
         size, offset = _STAT[os.uname().machine]
