@@ -62,14 +62,11 @@ def _layer(before: Descriptor, after: Descriptor, sifs: tuple[Path, Path]) -> It
     first, second = (part.digests(doubtful) for part in parts)
     other = {path for path in doubtful if first[path] != second[path]}
     causes = dict(_causes(sorted(other)[:_NAMED], parts))
-    lines = []
-    for path in paths:
-        facts = [
-            *_facts(old.get(path), new.get(path)),
-            *([causes.get(path, "contents")] if path in other else []),
-        ]
-        if facts:
-            lines.append(f"    /{escape_name(path)}: {'; '.join(facts)}")
+    contents = {path: [causes.get(path, "contents")] for path in other}
+    facts = {
+        path: [*_facts(old.get(path), new.get(path)), *contents.get(path, ())] for path in paths
+    }
+    lines = [f"    /{escape_name(path)}: {'; '.join(facts[path])}" for path in paths if facts[path]]
     yield f"layer {after.name}: {len(lines) or 'no'} paths differ"
     yield from lines[:_NAMED]
 
