@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,23 +68,17 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def parse_json(text: str | bytes) -> Any:  # noqa: ANN401  # it is JSON
     """Return the value of a JSON text, which is not nested too deeply to be walked."""
-    try:
+    with suppress(RecursionError):
         value = json.loads(text)
-    except RecursionError:
-        raise _too_deep() from None
-    level = [value]
-    for _ in range(_MOST_DEPTH):
-        level = [item for items in level for item in _inside(items)]
-        if not level:
-            return value
-    raise _too_deep()
+        level = [value]
+        for _ in range(_MOST_DEPTH):
+            level = [item for items in level for item in _inside(items)]
+            if not level:
+                return value
+    raise ValueError(f"nested deeper than {_MOST_DEPTH} levels")
 
 
 def _inside(value: object) -> list[Any]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
-
-
-def _too_deep() -> ValueError:
-    return ValueError(f"nested deeper than {_MOST_DEPTH} levels")

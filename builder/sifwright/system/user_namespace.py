@@ -42,9 +42,7 @@ def around(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:
 
 def removal() -> list[str]:
     """Return what stands before a command that removes files, whoever owns them."""
-    if ids.are_one():
-        return [*_UNSHARE[:2]]
-    return prefix()
+    return [*_UNSHARE[:2]] if ids.are_one() else prefix()
 
 
 def environment() -> dict[str, str]:

@@ -74,8 +74,9 @@ class Pace:
         """Return the error of a server that did not send in time."""
         if self.left > 0:
             return TimeoutError(f"nothing came for {SLOWEST:.0f} s")
-        few = f"less than {self._at_least >> 10} KiB came" if self._at_least else ""
-        return TimeoutError(f"{few or 'there was no whole answer'} within {self._seconds:.0f} s")
+        few = f"less than {self._at_least >> 10} KiB came"
+        message = few if self._at_least else "there was no whole answer"
+        return TimeoutError(f"{message} within {self._seconds:.0f} s")
 
 
 class Upload:

@@ -20,8 +20,8 @@ def after(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the variables after some scripts, and the names of those whose values are not known.
 
-    Only running the scripts would tell what they run or test.
-    Raises `BadImage` for more than a program can be started with.
+    Not known is what depends on something that a script runs or tests. Raises `BadImage` for more
+    than a program can be started with.
     """
     variables, unread, left = dict(before), dict[str, None](), _MOST
     lines = (line for script in scripts for line in script.splitlines())
