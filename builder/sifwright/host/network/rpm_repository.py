@@ -55,9 +55,7 @@ def advisories(address: str) -> list[Advisory]:
 
 
 def _listed(root: Element) -> Iterator[Advisory]:
-    for update in root.iter("update"):
-        if update.get("type") != "security":
-            continue
+    for update in root.iterfind(".//update[@type='security']"):
         for package in update.iter("package"):
             epoch = package.get("epoch", "0")
             version = f"{package.get('version')}-{package.get('release')}"
