@@ -41,10 +41,10 @@ def image_state(output: ImageFolder, plan: Callable[[], Plan], now: datetime) ->
         planned, why = plan(), ""
     except SifwrightError as error:
         planned, why = None, str(error).splitlines()[0]
-    record = _record(output)
-    if record is None:
+    if not output.record.exists():
         state = MISSING if planned else REFUSED
         return ImageState(site=site, image=image, state=state, why=why)
+    record = small_file.read_object(output.record)
     state, why = _verdict(output, record, planned, why)
     built = str(record.get("built", ""))
     return ImageState(
@@ -58,16 +58,6 @@ def image_state(output: ImageFolder, plan: Callable[[], Plan], now: datetime) ->
         bytes=int(record.get("sif_bytes", 0)),
         torch=str(record.get("plan", {}).get("facts", {}).get("torch", "")),
     )
-
-
-def _record(output: ImageFolder) -> Mapping[str, Any] | None:
-    if not output.record.exists():
-        return None
-    try:
-        record = small_file.read_json(output.record)
-    except (OSError, ValueError):
-        record = {}
-    return record if isinstance(record, dict) else {}
 
 
 def _verdict(

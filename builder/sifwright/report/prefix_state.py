@@ -83,10 +83,9 @@ def _damage(folder: NativeFolder, version: InstalledVersion) -> str:
     files += tree_snapshot.gone(version.folder, version.snapshot, version.names)
     if files:
         return f"files that are gone or have changed: {len(files)}, as {files[0]}"
-    listed = version.entry["modulefiles"]
-    modules = [name for name in listed if not (folder.modulefiles / name).is_file()]
-    if modules:
-        return f"modulefile {modules[0]} is gone: run 'sifwright install' again"
+    for name in version.entry["modulefiles"]:
+        if not (folder.modulefiles / name).is_file():
+            return f"modulefile {name} is gone: run 'sifwright install' again"
     return _python_damage(version)
 
 

@@ -12,7 +12,6 @@ from sifwright.catalog.model import (
     Option,
     Origin,
     Requirement,
-    Source,
     TableCell,
 )
 from sifwright.errors import PlanError
@@ -96,14 +95,18 @@ def layer_lines(layer: Layer) -> Iterator[str]:
         yield "\nsources"
     for source in layer.sources:
         yield f"  {source.name:<18}{source.url}"
-        yield f"      versions: {', '.join(_versions(source))}"
+        versions = (
+            f"{version} (unchecked)" if pin.unchecked else version
+            for version, pin in source.versions.items()
+        )
+        yield f"      versions: {', '.join(versions)}"
 
 
 def _default(option: Option) -> str:
     if option.derived is not None:
         return _origin(option.derived)
-    default = option.default
-    return str(default).lower() if isinstance(default, bool) else str(default) or "(empty)"
+    text = str(option.default)
+    return text.lower() if isinstance(option.default, bool) else text or "(empty)"
 
 
 def _origin(origin: Origin) -> str:
@@ -115,11 +118,6 @@ def _origin(origin: Origin) -> str:
         "fact": f"{name} of an earlier layer",
         "site": f"the site's {name}",
     }.get(kind, name)
-
-
-def _versions(source: Source) -> Iterator[str]:
-    for version, pin in source.versions.items():
-        yield f"{version} (unchecked)" if pin.unchecked else version
 
 
 def _need(need: Requirement) -> str:

@@ -62,7 +62,4 @@ def identity(status: os.stat_result) -> str:
 
 def remember(status: os.stat_result, digest: str, kind: str = "") -> None:
     """Store the digest of the file with this status."""
-    known, key = fact_cache.read(_FILE), kind + identity(status)
-    known.pop(key, None)
-    newest = list(known.items())[1 - _KEPT :]
-    fact_cache.write(_FILE, {**dict(newest), key: [digest, int(time.time())]})
+    fact_cache.add(_FILE, {kind + identity(status): [digest, int(time.time())]}, _KEPT)

@@ -26,6 +26,12 @@ def read(name: str) -> dict[str, Any]:
     return data
 
 
+def add(name: str, facts: dict[str, Any], most: int) -> None:
+    """Store more facts; only so many are kept, the last ones."""
+    older = {key: value for key, value in read(name).items() if key not in facts}
+    write(name, dict([*older.items(), *facts.items()][-most:]))
+
+
 def write(name: str, data: dict[str, Any]) -> None:
     """Store the facts, if there is a cache that can be written."""
     with suppress(OSError, MachineError):

@@ -1,10 +1,11 @@
 """Free space of a folder's file system, compared with what is needed there."""
 
+import os
 import shutil
 from pathlib import Path
 
 from sifwright.errors import MachineError
-from sifwright.system.os_errors import inodes_left, nearest_existing_parent
+from sifwright.system.os_errors import nearest_existing_parent
 from sifwright.system.tempdirs import TEMPORARY_FIX
 
 # Bytes for each file of a layer that was never built here: our layers have 20,000 to 250,000.
@@ -20,11 +21,14 @@ def require_free_space(folder: Path, size: int, purpose: str, fix: str = TEMPORA
 
 
 def lacking_inodes(folder: Path, files: int) -> str:
-    """Return that there is no room for so many files; empty if there is, or nobody counts them."""
-    free = inodes_left(folder)
-    if free is None or free >= files:
+    """Return that there is no room for so many files; empty if there is, or nobody counts them.
+
+    Some file systems make inodes as they need them (btrfs).
+    """
+    status = os.statvfs(nearest_existing_parent(folder))
+    if not status.f_files or status.f_favail >= files:
         return ""
-    return f"{files} files are needed below it, {free} inodes are free"
+    return f"{files} files are needed below it, {status.f_favail} inodes are free"
 
 
 def needed_text(size: int) -> str:

@@ -9,6 +9,11 @@ from typing import NamedTuple
 
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
+_OF_SHELL = {
+    "ulimit -n": (resource.RLIMIT_NOFILE, "ulimit -n"),
+    "ulimit -v": (resource.RLIMIT_AS, "ulimit -v unlimited"),
+    "ulimit -f": (resource.RLIMIT_FSIZE, "ulimit -f unlimited"),
+}
 
 
 class Limit(NamedTuple):
@@ -40,19 +45,11 @@ def processes() -> Iterator[Limit]:
             yield Limit(value, taken, str(folder / "pids.max"), fix)
 
 
-def open_files() -> Iterator[Limit]:
-    if (value := _soft(resource.RLIMIT_NOFILE)) is not None:
-        yield Limit(value, 0, "ulimit -n", "Raise it (ulimit -n).")
-
-
-def address_space() -> Iterator[Limit]:
-    if (value := _soft(resource.RLIMIT_AS)) is not None:
-        yield Limit(value, 0, "ulimit -v", "Raise it (ulimit -v unlimited).")
-
-
-def file_size() -> Iterator[Limit]:
-    if (value := _soft(resource.RLIMIT_FSIZE)) is not None:
-        yield Limit(value, 0, "ulimit -f", "Raise it (ulimit -f unlimited).")
+def of_shell(command: str) -> Iterator[Limit]:
+    """Yield the limit that a command of the shell sets, if there is one."""
+    number, fix = _OF_SHELL[command]
+    if (value := _soft(number)) is not None:
+        yield Limit(value, 0, command, f"Raise it ({fix}).")
 
 
 def _soft(number: int) -> int | None:

@@ -44,8 +44,7 @@ def split(address: str) -> tuple[str, Login | None]:
     if not at or parts.scheme not in {"http", "https"}:
         return address, None
     user, _, password = login.partition(":")
-    plain = urlunsplit(parts._replace(netloc=host))
-    return plain, Login(unquote(user), unquote(password))
+    return urlunsplit(parts._replace(netloc=host)), Login(unquote(user), unquote(password))
 
 
 @dataclass(slots=True)

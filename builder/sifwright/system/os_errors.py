@@ -44,14 +44,5 @@ def exhausted(folder: Path, *, was_full: bool = False) -> str:
     return ""
 
 
-def inodes_left(folder: Path) -> int | None:
-    """Return how many files may still be made there; None if the file system does not count.
-
-    Some make inodes as they need them (btrfs).
-    """
-    status = os.statvfs(nearest_existing_parent(folder))
-    return status.f_favail if status.f_files else None
-
-
 def nearest_existing_parent(folder: Path) -> Path:
     return next(path for path in (folder, *folder.absolute().parents) if path.exists())

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def read_with_status(path: Path, most_bytes: int = MOST_BYTES) -> tuple[bytes, o
     with files.name_file_in_errors(path), open(path, "rb", opener=_open_regular) as file:
         data, status = file.read(most_bytes + 1), os.fstat(file.fileno())
     if len(data) > most_bytes:
-        raise NotSmallError(errno.EFBIG, f"larger than {_size(most_bytes)}", str(path))
+        most = f"{most_bytes >> 20} MiB" if most_bytes >= 1 << 20 else f"{most_bytes} bytes"
+        raise NotSmallError(errno.EFBIG, f"larger than {most}", str(path))
     return data, status
 
 
@@ -55,29 +57,28 @@ def read_json(path: Path, most_bytes: int = MOST_BYTES) -> Any:  # noqa: ANN401 
     return parse_json(read_bytes(path, most_bytes))
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file, or {} if none can be read."""
+    try:
+        value = read_json(path)
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def parse_json(text: str | bytes) -> Any:  # noqa: ANN401  # it is JSON
     """Return the value of a JSON text, which is not nested too deeply to be walked."""
-    try:
+    with suppress(RecursionError):
         value = json.loads(text)
-    except RecursionError:
-        raise _too_deep() from None
-    level = [value]
-    for _ in range(_MOST_DEPTH):
-        level = [item for items in level for item in _inside(items)]
-        if not level:
-            return value
-    raise _too_deep()
+        level = [value]
+        for _ in range(_MOST_DEPTH):
+            level = [item for items in level for item in _inside(items)]
+            if not level:
+                return value
+    raise ValueError(f"nested deeper than {_MOST_DEPTH} levels")
 
 
 def _inside(value: object) -> list[Any]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
-
-
-def _too_deep() -> ValueError:
-    return ValueError(f"nested deeper than {_MOST_DEPTH} levels")
-
-
-def _size(count: int) -> str:
-    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count} bytes"

@@ -60,8 +60,7 @@ def name_folder_in_errors(folder: Path, fix: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        is_copy = isinstance(error, shutil.Error)
-        if not is_copy and error.errno not in NO_ROOM:
+        if not isinstance(error, shutil.Error) and error.errno not in NO_ROOM:
             raise
         message = f"cannot be written: {os_errors.cause(_first(error), folder)}"
         raise MachineError.of(message, where=str(folder), fix=fix) from error

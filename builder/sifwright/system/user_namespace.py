@@ -29,8 +29,7 @@ def prefix(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:
     """
     if ids.are_one() or not ids.needs_fakeroot():
         return around(owners, tree)
-    words, _ = _way(environment()["PATH"])
-    return list(words)
+    return list(_way(environment()["PATH"])[0])
 
 
 def around(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:
@@ -43,9 +42,7 @@ def around(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:
 
 def removal() -> list[str]:
     """Return what stands before a command that removes files, whoever owns them."""
-    if ids.are_one():
-        return [*_UNSHARE[:2]]
-    return prefix()
+    return [*_UNSHARE[:2]] if ids.are_one() else prefix()
 
 
 def environment() -> dict[str, str]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.cli.commands.report import write as write_page
-from sifwright.images.contents import listing
 from sifwright.images.contents.listing import ListedPath
 from sifwright.make_image.cache.store import Store
 from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
@@ -17,6 +16,7 @@ from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.report.page import report_data
 from tests.conftest import sifwright
 from tests.system.apptainer.test_diff import METADATA, PLAN, squash, tree, write
+from tests.unit.listings import write_listing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +74,7 @@ def test_with_a_cache(output: ImageFolder) -> None:
             ListedPath(path=b"same", kind="file", size=4),
             ListedPath(path=b"name", kind="file", size=9),
         ]
-        listing.write(folder / LISTING, known)
+        write_listing(folder / LISTING, known)
         step = {"layer": "base", "step": PLAN["id"], "below": "", "inputs": {}}
         store.put("a" * 64, folder, step)
     result = report_data.gather(output)

@@ -67,11 +67,8 @@ def test_a_written_sif_is_read_again(contents: Contents[Partition], tmp_path: Pa
         zip(image.partitions, contents.partitions, strict=True)
     ):
         target = tmp_path / f"part-{number}"
-        assert (
-            sif_file.extract(sif, descriptor, target)
-            == part.sha256
-            == sif_file.digest(sif, descriptor)
-        )
+        sif_file.extract(sif, descriptor, target)
+        assert sif_file.digest(sif, descriptor) == part.sha256
         assert target.read_bytes() == part.path.read_bytes()
 
 

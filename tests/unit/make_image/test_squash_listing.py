@@ -16,6 +16,7 @@ from sifwright.errors import BuildError
 from sifwright.images.contents import listing
 from sifwright.images.contents.listing import ListedPath
 from sifwright.make_image.pack_layers.lower_tree import LowerTree
+from tests.unit.listings import write_listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,10 +47,10 @@ def test_a_written_listing_is_read(
     tmp_path_factory: pytest.TempPathFactory, paths: list[ListedPath], random: object
 ) -> None:
     folder = tmp_path_factory.mktemp("listing")
-    listing.write(folder / "one", paths)
+    write_listing(folder / "one", paths)
     assert listing.read(folder / "one") == sorted(paths, key=lambda node: node.path.split(b"/"))
     random.shuffle(paths)  # type: ignore[attr-defined]
-    listing.write(folder / "other", paths)
+    write_listing(folder / "other", paths)
     assert (folder / "one").read_bytes() == (folder / "other").read_bytes()
 
 
@@ -83,7 +84,7 @@ def _tree(folder: Path, *layers: Sequence[tuple[str, str]]) -> LowerTree:
     files = []
     for number, layer in enumerate(layers):
         files.append(folder / str(number))
-        listing.write(
+        write_listing(
             files[-1], [ListedPath(path=os.fsencode(path), kind=kind) for path, kind in layer]
         )
     return LowerTree(*files)

@@ -15,6 +15,7 @@ from sifwright.images.contents.listing import ListedPath
 from sifwright.make_image.pack_layers import lower_tree
 from sifwright.make_image.pack_layers.lower_tree import LowerTree
 from sifwright.make_image.pack_layers.tree_state import PreviousState
+from tests.unit.listings import write_listing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,7 +80,7 @@ def test_the_highest_layer_wins_and_only_folders_are_merged(
     with patch.object(listing, "BLOCK", block), patch.object(lower_tree, "_FOLDERS", block):
         for number, layer in enumerate(stack):
             nodes = [ListedPath(path=path, kind=kind) for path, kind in layer.items()]
-            listing.write(folder / str(number), nodes)
+            write_listing(folder / str(number), nodes)
             model.add(layer)
         lower = LowerTree(*(folder / str(number) for number in range(len(stack))))
         asked = sorted({path for layer in stack for path in layer} | {b"a", b"a/b/x", b"\xff\xff"})
@@ -95,7 +96,7 @@ def test_a_path_as_long_as_any_is_looked_up(tmp_path: Path) -> None:
     """Look it up at once, without calls in each other, of which Python allows 1000."""
     names = [b"d"] * 2000
     chain = [ListedPath(path=b"/".join(names[:depth]), kind="folder") for depth in range(2001)]
-    listing.write(tmp_path / "layer", chain)
+    write_listing(tmp_path / "layer", chain)
     assert LowerTree(tmp_path / "layer").get(chain[-1].path) == chain[-1]
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import struct
 from pathlib import Path
 
 from sifwright.system.processes import search_path
@@ -30,15 +31,11 @@ def _fits(entry: str, processor: str) -> bool:
 
 def line(processor: str, emulator: str) -> bytes:
     """Return the line that registers an emulator; the kernel opens it at once (flag F)."""
-    head = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00" + _code(processor)
+    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<2H", 2, MACHINES[processor])
     # Programs and shared objects, of any ABI: e_type 2 and 3, EI_OSABI.
     mask = b"\xff" * 7 + b"\x00" + b"\xff" * 8 + b"\xfe\xff" + b"\xff\xff"
     magic, masked = ("".join(f"\\x{byte:02x}" for byte in part) for part in (head, mask))
     return f":sifwright-{processor}:M::{magic}:{masked}:{emulator}:OCF".encode()
-
-
-def _code(processor: str) -> bytes:
-    return MACHINES[processor].to_bytes(2, "little")
 
 
 def emulator(processor: str) -> str:

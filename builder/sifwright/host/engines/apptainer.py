@@ -163,13 +163,15 @@ def _bound(binds: Sequence[str]) -> list[str]:
     return [word for bind in binds for word in ("--bind", bind)]
 
 
+@cache
 def allows_overlays(engine: Apptainer) -> bool:
     """Tell whether squashfs files can be stacked; true if the engine does not say.
 
     If not, `exec --overlay` refuses, and a layered SIF starts with only its first partition,
     without a message (tried on 1.4.5).
     """
-    return _get(engine.program, "enable overlay") != "no"
+    command = [engine.program, "config", "global", "--get", "enable overlay"]
+    return processes.capture(command).stdout.strip() != "no"
 
 
 def is_setuid(engine: Apptainer) -> bool:
@@ -193,9 +195,3 @@ def has_control_list(engine: Apptainer) -> bool:
         return bool(tomllib.loads((Path(folder) / "ecl.toml").read_text("utf-8"))["activated"])
     except (OSError, ValueError, KeyError):
         return False
-
-
-@cache
-def _get(program: str, name: str) -> str:
-    """Return a setting of the engine, which knows where its apptainer.conf is."""
-    return processes.capture([program, "config", "global", "--get", name]).stdout.strip()

@@ -22,19 +22,15 @@ _FIELD = re.compile(r"^([!-9;-~]+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Release:
-    """The Release file of a suite: its fields, and its files by their path below dists/SUITE.
+    """The Release file of a suite: its date, and its files by their path below dists/SUITE.
 
     A folder of indexes without InRelease has neither.
     """
 
     address: str
     suite: str
-    fields: Mapping[str, str] = field(default_factory=dict)
+    date: str = ""
     sha256: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def date(self) -> str:
-        return self.fields.get("Date", "")
 
 
 def address(archive: str, rules: Sequence[MirrorRule] | None = None) -> str:
@@ -65,7 +61,8 @@ def release(archive: str, suite: str) -> Release:
         raise refusal(archive, f"InRelease of {suite} lists no files")
     lines = (line.split() for line in fields.get("SHA256", "").splitlines())
     sums = {words[2]: words[0] for words in lines if len(words) == 3}  # noqa: PLR2004  # sum, size, path
-    return Release(address=archive.rstrip("/"), suite=suite, fields=fields, sha256=sums)
+    date = fields.get("Date", "")
+    return Release(address=archive.rstrip("/"), suite=suite, date=date, sha256=sums)
 
 
 def packages(of: Release, architecture: str, component: str = "main") -> list[dict[str, str]]:

@@ -165,11 +165,8 @@ def root_cause(error: BaseException) -> str:
 
 
 def _inner(error: BaseException) -> BaseException | None:
-    wrapped = getattr(error, "reason", None)
-    candidates = (wrapped, *error.args, error.__cause__)
-    return next(
-        (candidate for candidate in candidates if isinstance(candidate, BaseException)), None
-    )
+    candidates = (getattr(error, "reason", None), *error.args, error.__cause__)
+    return next((inner for inner in candidates if isinstance(inner, BaseException)), None)
 
 
 def redact_url(url: str) -> str:

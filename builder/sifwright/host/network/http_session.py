@@ -73,12 +73,10 @@ class Pace:
     def refuse(self) -> OSError:
         """Return the error of a server that did not send in time."""
         if self.left > 0:
-            message = f"nothing came for {SLOWEST:.0f} s"
-        elif self._at_least:
-            message = f"less than {self._at_least >> 10} KiB came within {self._seconds:.0f} s"
-        else:
-            message = f"there was no whole answer within {self._seconds:.0f} s"
-        return TimeoutError(message)
+            return TimeoutError(f"nothing came for {SLOWEST:.0f} s")
+        few = f"less than {self._at_least >> 10} KiB came"
+        message = few if self._at_least else "there was no whole answer"
+        return TimeoutError(f"{message} within {self._seconds:.0f} s")
 
 
 class Upload:

@@ -62,8 +62,7 @@ def _files(name: str, index: str) -> list[Mapping[str, Any]]:
         # It is of another index, or has no published releases.
         return []
     try:
-        files = json.loads(data)["files"]
-        return [file for file in files if isinstance(file, dict)]
+        return [file for file in json.loads(data)["files"] if isinstance(file, dict)]
     except (ValueError, LookupError, TypeError, RecursionError):
         raise refusal(url, "answers with no JSON of a package index (PEP 691)") from None
 

@@ -29,18 +29,17 @@ BUSY_FIX = (
     f" file of {mirrors.VARIABLE}."
 )
 _DOCKER_HUB_API = "registry-1.docker.io"
-_MANIFESTS = (
-    "application/vnd.oci.image.index.v1+json",
-    "application/vnd.oci.image.manifest.v1+json",
-    "application/vnd.docker.distribution.manifest.list.v2+json",
-    "application/vnd.docker.distribution.manifest.v2+json",
-)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _MAX_TAGS = 1000
 OK, CREATED, ACCEPTED, PARTIAL = 200, 201, 202, 206
-_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
+_UNAUTHORIZED, _FORBIDDEN, NOT_FOUND = 401, 403, 404
 _TOO_MANY, _SERVER_ERROR = 429, 500
-ACCEPT = {"Accept": ", ".join(_MANIFESTS)}
+ACCEPT = {
+    "Accept": "application/vnd.oci.image.index.v1+json"
+    ", application/vnd.oci.image.manifest.v1+json"
+    ", application/vnd.docker.distribution.manifest.list.v2+json"
+    ", application/vnd.docker.distribution.manifest.v2+json"
+}
 _PLAIN = web.HttpOptions(netrc=False)
 
 
@@ -192,7 +191,7 @@ def refuse(answer: Response, client: Client) -> None:
         waiting = f" (it asks to wait {seconds[:40]} s)" if seconds.isdecimal() else ""
         fix = BUSY_FIX if answer.status_code == _TOO_MANY else mirrors.NETWORK_FIX
         raise RegistryUnreachableError(f"{message}{waiting}", fix)
-    if answer.status_code == _NOT_FOUND:
+    if answer.status_code == NOT_FOUND:
         raise ImageNotFoundError(_not_found(client))
     if answer.status_code in {_UNAUTHORIZED, _FORBIDDEN}:
         raise RegistryError(message, login_fix(client.reference))

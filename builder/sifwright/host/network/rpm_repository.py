@@ -5,15 +5,25 @@ from __future__ import annotations
 import gzip
 import lzma
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sifwright.host.network.http import read_file, refusal
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
+_UNPACK: Mapping[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.decompress,
+    "xz": lzma.decompress,
+    "zst": zstd.decompress,
+}
 _REPO = "{http://linux.duke.edu/metadata/repo}"
 
 
@@ -45,9 +55,7 @@ def advisories(address: str) -> list[Advisory]:
 
 
 def _listed(root: Element) -> Iterator[Advisory]:
-    for update in root.iter("update"):
-        if update.get("type") != "security":
-            continue
+    for update in root.iterfind(".//update[@type='security']"):
         for package in update.iter("package"):
             epoch = package.get("epoch", "0")
             version = f"{package.get('version')}-{package.get('release')}"
@@ -60,22 +68,9 @@ def _listed(root: Element) -> Iterator[Advisory]:
 
 def _unpacked(data: bytes, path: str, address: str) -> bytes:
     try:
-        if path.endswith(".zst"):
-            return _zstd(data)
-        return {".gz": gzip.decompress, ".xz": lzma.decompress}.get(path[-3:], bytes)(data)
-    except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
+        return _UNPACK.get(path.rpartition(".")[2], bytes)(data)
+    except (OSError, EOFError, ValueError, lzma.LZMAError, zstd.ZstdError) as error:
         raise refusal(address, f"{path} is damaged: {error}") from None
-
-
-def _zstd(data: bytes) -> bytes:
-    if sys.version_info >= (3, 14):
-        from compression import zstd  # noqa: PLC0415
-    else:
-        from backports import zstd  # noqa: PLC0415
-    try:
-        return zstd.decompress(data)
-    except zstd.ZstdError as error:
-        raise ValueError(str(error)) from None
 
 
 def _parsed(data: bytes, address: str) -> Element:

@@ -20,7 +20,7 @@ class LookupFailedError(Exception):
 
 def digest(source: Source, version: str) -> str:
     """Return the current commit or sha256 of a version. Raise `LookupFailedError`."""
-    rules, url = mirrors.load(), fill(source.url, version)
+    url = fill(source.url, version)
     if source.kind == "git":
         return _commit(source, version)
     if source.kind == "pip":
@@ -28,7 +28,7 @@ def digest(source: Source, version: str) -> str:
         if archive.sha256:
             return archive.sha256
         url = archive.address
-    address = rules.redirect(url, *mirrors.DOWNLOADS)
+    address = mirrors.load().redirect(url, *mirrors.DOWNLOADS)
     path = mirrors.local_path(address)
     try:
         return files.sha256(path) if path else _sha256_of_download(address)
@@ -48,9 +48,8 @@ def sdist_of(name: str, version: str) -> sdist.Sdist:
 def _commit(source: Source, version: str) -> str:
     """Return the commit of an annotated tag, not the tag's own object (gitrevisions, `^{}`)."""
     url, ref = fill(source.url, version), fill(source.ref, version)
-    names = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}"]
-    if source.branch:
-        names = [f"refs/heads/{ref}"]
+    tags = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}"]
+    names = [f"refs/heads/{ref}"] if source.branch else tags
     answer = git("ls-remote", url, *names, seconds=_GIT_SECONDS)
     commits = {name: commit for commit, name in map(str.split, answer.splitlines())}
     for name in names:

@@ -14,18 +14,13 @@ _LAST_GLIBC = 60
 
 def oldest(python: str, processor: str) -> Iterator[Tag]:
     """Yield the tags of wheels that run on every image, the best first."""
-    return _tags(python, platforms(processor))
+    return _tags(python, list(platforms(processor)))
 
 
 def possible(python: str, processor: str) -> Iterator[Tag]:
     """Yield the tags of wheels that run on some image; later C libraries come last."""
     later = [f"manylinux_2_{minor}_{processor}" for minor in range(GLIBC + 1, _LAST_GLIBC)]
     return _tags(python, [*platforms(processor), *later])
-
-
-def platforms(processor: str) -> list[str]:
-    """Return the platforms of wheels that run on every image."""
-    return [*_platforms(processor), f"linux_{processor}"]
 
 
 def _tags(python: str, platforms: list[str]) -> Iterator[Tag]:
@@ -35,10 +30,11 @@ def _tags(python: str, platforms: list[str]) -> Iterator[Tag]:
     yield from compatible_tags((major, minor), interpreter=interpreter, platforms=platforms)
 
 
-def _platforms(processor: str) -> Iterator[str]:
+def platforms(processor: str) -> Iterator[str]:
     """Yield the platforms of wheels that run on every image, the most specific first."""
     oldest_minor = min(_NAMED) if processor == "x86_64" else max(_NAMED)
     for minor in range(GLIBC, oldest_minor - 1, -1):
         yield f"manylinux_2_{minor}_{processor}"
         if minor in _NAMED:
             yield f"{_NAMED[minor]}_{processor}"
+    yield f"linux_{processor}"

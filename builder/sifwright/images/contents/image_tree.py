@@ -6,17 +6,18 @@ are made by others, so what is kept of them, and how long links are followed, ha
 
 from __future__ import annotations
 
+import json
 import posixpath
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _Value = TypeVar("_Value", str, bytes)
 # The kernel's limit of links (ELOOP), and a depth that no path has (PATH_MAX allows 2048).
 _MOST_LINKS, _DEEPEST = 40, 1024
 # In bytes, as limits.h has it (PATH_MAX).
-_LONGEST_PATH = 4096
+LONGEST_PATH = 4096
 # Python's memory for a name in a dict, and the limit for an image: half a million links.
 _ENTRY_BYTES, _MOST_BYTES = 250, 256 << 20
 # Bytes of the files that are read: some libraries of 2 to 20 MB.
@@ -62,7 +63,7 @@ class ScanBudget:
 
 def inside(name: str) -> str:
     """Return a path without a slash in front; raise `BadImage` if no image can have that path."""
-    if len(name) > _LONGEST_PATH:
+    if len(name) > LONGEST_PATH:
         raise BadImage(f"it has a path of {len(name)} bytes, which no program can name")
     path = posixpath.normpath(name.lstrip("/") or ".")
     if path == ".." or path.startswith("../"):
@@ -97,7 +98,7 @@ class LayerContents:
 
     def link(self, path: str, target: str) -> None:
         """Keep a symbolic link, if it is one that leads anywhere."""
-        if len(target) <= _LONGEST_PATH:
+        if len(target) <= LONGEST_PATH:
             self.room.take(path, target)
             self.links[path] = target
 
@@ -148,6 +149,14 @@ class ImageTree:
         """Return the kept part of the file that a path leads to, or None."""
         data = self.files.get(self.real(path))
         return None if data is None else data.decode("utf-8", "replace")
+
+    def json(self, path: str) -> dict[str, Any]:
+        """Return the JSON object in the file that a path leads to, or {}."""
+        try:
+            value = json.loads(self.text(path) or "{}")
+        except (ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
 
     def add_layer(self, layer: LayerContents) -> None:
         """Put another layer on top."""

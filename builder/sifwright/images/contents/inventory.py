@@ -1,6 +1,5 @@
 """All that is installed in an image, and which system it is, from the files that say so."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from sifwright.images.contents import packages, systems
 from sifwright.images.contents.image_tree import ImageTree
 from sifwright.images.contents.layer_stack import LayeredNode
-from sifwright.images.contents.listing import ListedPath
+from sifwright.images.contents.listing import ListedPath, bytes_of
 from sifwright.images.contents.packages import Kind, Package
 
 _DOCUMENTS = "usr/share/doc/"
@@ -41,12 +40,14 @@ class Inventory:
 def inventory(tree: ImageTree) -> Inventory:
     """Return what is installed in an image of which these files were read."""
     records = [path for path in tree.files if path.endswith(_RECORD)]
-    texts = {_bytes(path): data for path, data in tree.files.items() if not path.endswith(_RECORD)}
+    texts = {
+        bytes_of(path): data for path, data in tree.files.items() if not path.endswith(_RECORD)
+    }
     return Inventory(
         system=systems.release(tree),
         packages=tuple(packages.find(texts, dict(_shared_documents(tree)))),
         sources={path: tree.text(path) or "" for path in tree.files if path.startswith(_SOURCES)},
-        plan=_plan(tree),
+        plan=tree.json(_PLAN),
         records={f"/{path.removesuffix('/RECORD')}": tree.text(path) or "" for path in records},
     )
 
@@ -54,17 +55,5 @@ def inventory(tree: ImageTree) -> Inventory:
 def _shared_documents(tree: ImageTree) -> Iterator[tuple[bytes, LayeredNode]]:
     for path, target in tree.links.items():
         if path.startswith(_DOCUMENTS):
-            node = ListedPath(path=_bytes(path), kind="symlink", target=_bytes(target))
+            node = ListedPath(path=bytes_of(path), kind="symlink", target=bytes_of(target))
             yield node.path, LayeredNode(node=node, layer=0)
-
-
-def _plan(tree: ImageTree) -> dict[str, Any]:
-    try:
-        plan = json.loads(tree.text(_PLAN) or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return plan if isinstance(plan, dict) else {}
-
-
-def _bytes(path: str) -> bytes:
-    return path.encode(errors="surrogateescape")

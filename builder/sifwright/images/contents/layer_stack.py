@@ -1,14 +1,16 @@
 """The tree of a SIF, with the layer that each path comes from."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from sifwright.images.contents.listing import ListedPath
 from sifwright.images.contents.squashed import Squashed
 from sifwright.images.sif import sif_file
+
+_Value = TypeVar("_Value", bytes, str)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,37 +54,33 @@ class LayerStack:
 
     def texts(self, paths: Collection[bytes]) -> dict[bytes, bytes]:
         """Return the contents of small files of the tree, without missing files."""
-        contents: dict[bytes, bytes] = {}
-        for layer, some in self._by_layer(paths):
-            contents.update(layer.texts(some))
-        return contents
+        return dict(self._read(paths, Squashed.texts))
 
     def digests(self, paths: Collection[bytes]) -> dict[bytes, str]:
         """Return the sha256 of files of the tree."""
-        digests: dict[bytes, str] = {}
-        for layer, some in self._by_layer(paths):
-            digests.update(layer.digests(some))
-        return digests
+        return dict(self._read(paths, Squashed.digests))
 
     def heads(self, size: int) -> dict[bytes, bytes]:
         """Return the first bytes of all files of the tree."""
-        heads: dict[bytes, bytes] = {}
-        for layer, some in self._by_layer(self.tree):
-            heads.update(layer.heads(some, size))
-        return heads
+        return dict(self._read(self.tree, lambda layer, some: layer.heads(some, size)))
 
     def digest(self, layer: int) -> str:
         """Return the sha256 of a whole layer, packed."""
         return sif_file.digest(self.path, sif_file.partitions(self.path)[layer])
 
-    def _by_layer(self, paths: Collection[bytes]) -> Iterator[tuple[Squashed, set[bytes]]]:
+    def _read(
+        self,
+        paths: Collection[bytes],
+        read: Callable[[Squashed, Collection[bytes]], Mapping[bytes, _Value]],
+    ) -> Iterator[tuple[bytes, _Value]]:
+        """Yield what `read` returns of each layer for the files that are from it."""
         by_layer: dict[int, set[bytes]] = defaultdict(set)
         for path in paths:
             placed = self.tree.get(path)
             if placed is not None and placed.node.kind == "file":
                 by_layer[placed.layer].add(path)
         for number, some in sorted(by_layer.items()):
-            yield self.layers[number], some
+            yield from read(self.layers[number], some).items()
 
 
 def topmost(path: Path, wanted: bytes) -> bytes | None:

@@ -12,7 +12,7 @@ import json
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -136,14 +136,6 @@ def _packed(data: object) -> bytes:
     return gzip.compress(line.encode("ascii"), compresslevel=3, mtime=0)
 
 
-def write(path: Path, nodes: Iterable[ListedPath]) -> None:
-    """Write a listing; the same nodes in any order give the same bytes."""
-    writer = ListingWriter()
-    for listed in sorted(nodes, key=lambda node: key(node.path)):
-        writer.add(listed)
-    writer.write(path)
-
-
 class Block(NamedTuple):
     """Rows next to each other: the `key` of the first, and all of them packed."""
 
@@ -194,7 +186,7 @@ def _members(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 def _start(text: str) -> bytes:
     """Return the key of the first of these rows; parsing all rows takes a hundred times longer."""
-    return key(_bytes(json.JSONDecoder().raw_decode(text, len("[["))[0]))
+    return key(bytes_of(json.JSONDecoder().raw_decode(text, len("[["))[0]))
 
 
 def rows(packed: bytes) -> list[Row]:
@@ -204,7 +196,7 @@ def rows(packed: bytes) -> list[Row]:
 
 
 def path_of(row: Row) -> bytes:
-    return _bytes(row[0])
+    return bytes_of(row[0])
 
 
 def _row(node: ListedPath) -> Row:
@@ -227,17 +219,17 @@ def node(row: Row) -> ListedPath:
     """Return the node of a row."""
     path, type_code, mode, uid, gid, size, mtime, target, device, links, xattrs = row
     return ListedPath(
-        path=_bytes(path),
+        path=bytes_of(path),
         kind=type_code,
         mode=mode,
         uid=uid,
         gid=gid,
         size=size,
         mtime=mtime,
-        target=_bytes(target),
+        target=bytes_of(target),
         device=(device[0], device[1]),
         links=links,
-        xattrs=tuple((_bytes(name), bytes.fromhex(value)) for name, value in xattrs.items()),
+        xattrs=tuple((bytes_of(name), bytes.fromhex(value)) for name, value in xattrs.items()),
     )
 
 
@@ -246,5 +238,6 @@ def text(name: bytes) -> str:
     return name.decode("utf-8", "surrogateescape")
 
 
-def _bytes(text: str) -> bytes:
+def bytes_of(text: str) -> bytes:
+    """Return the name that `text` made a text of."""
     return text.encode("utf-8", "surrogateescape")

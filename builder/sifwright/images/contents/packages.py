@@ -60,8 +60,7 @@ class Package:
 
 def installed(stack: LayerStack) -> list[Package]:
     """Return the packages of a SIF, with names and versions only."""
-    wanted = sources(stack.tree, names_only=True)
-    return find(stack.texts(wanted), stack.tree)
+    return find(stack.texts(sources(stack.tree, names_only=True)), stack.tree)
 
 
 def sources(paths: Iterable[bytes], *, names_only: bool) -> list[bytes]:

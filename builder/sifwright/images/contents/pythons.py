@@ -13,7 +13,8 @@ _Versions = dict[str, set[str]]
 
 # Search order of a shell: `command -v python || command -v python3`.
 _NAMES = ("python", "python3")
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# The one of a container whose image sets none.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROGRAM = re.compile(r"python(3\.\d{1,9})")
 # Wrappers as layer base-image makes them.
 _WRAPPER = re.compile(r"#!.*\n(?:#.*\n)*exec\s+['\"]?(/[^\s'\"]+/python[\d.]*)['\"]?\s")
@@ -30,7 +31,7 @@ def pythons(tree: ImageTree, environment: Mapping[str, str]) -> tuple[Python, ..
     """Return the Pythons on PATH, the started one first, then the other environments."""
     by_prefix: dict[str, Python] = {}
     inside = [_inside(tree, pattern) for pattern in (_CONDA, _LIBRARY)]
-    for path in (*_on_path(tree, environment.get("PATH") or _PATH), *_environments(tree)):
+    for path in (*_on_path(tree, environment.get("PATH") or PATH), *_environments(tree)):
         python = _python(tree, path, environment, inside)
         if python is not None:
             by_prefix.setdefault(python.prefix, python)
@@ -45,9 +46,8 @@ def _on_path(tree: ImageTree, path: str) -> Iterator[str]:
 
 
 def _environments(tree: ImageTree) -> Iterator[str]:
-    marks = ("/pyvenv.cfg", "/conda-meta/history")
     for path in sorted(tree.files):
-        for mark in marks:
+        for mark in ("/pyvenv.cfg", "/conda-meta/history"):
             if path.endswith(mark):
                 yield f"{path.removesuffix(mark)}/bin/python"
 
@@ -80,8 +80,7 @@ def _python(
 
 def _prefix(tree: ImageTree, path: str) -> str:
     """Return the prefix that Python finds: of a virtual environment its folder, else the link's."""
-    own = posixpath.dirname(posixpath.dirname(path))
-    own = tree.real(own)
+    own = tree.real(posixpath.dirname(posixpath.dirname(path)))
     if f"{own}/pyvenv.cfg" in tree.files:
         return own
     return posixpath.dirname(posixpath.dirname(tree.real(path)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sifwright.errors import UsageError
+from sifwright.images.contents.image_tree import LONGEST_PATH
 from sifwright.images.contents.listing import ListedPath
 from sifwright.images.sif.copy_data import Range
 from sifwright.images.squashfs.inodes import DIRECTORY, Inode
@@ -17,8 +18,6 @@ from sifwright.images.squashfs.structures import BadSquashfs
 
 # Limits of a text and of all texts: dpkg's database has less than 10 MB.
 _MAXIMUM_TEXT, _MAXIMUM_TEXTS = 64 << 20, 512 << 20
-# In bytes, as limits.h has it (PATH_MAX).
-_LONGEST_PATH = 4096
 # Kinds by their numbers in squashfs, from 1 on.
 _KINDS = ("folder", "file", "symlink", "block device", "character device", "fifo", "socket")
 _FIX = "Give an image that 'apptainer exec' can start, packed by gzip, xz or zstd."
@@ -53,23 +52,15 @@ class Squashed:
 
     def digests(self, paths: Collection[bytes]) -> dict[bytes, str]:
         """Return the sha256 of some files."""
-        digests: dict[bytes, str] = {}
         with self._opened() as layer:
-            for path, inode in _inodes(layer, set(paths)):
-                digest = hashlib.sha256()
-                for block in layer.squashfs.contents(inode.span) if inode.span else ():
-                    digest.update(block)
-                digests[path] = digest.hexdigest()
-        return digests
+            inodes = _inodes(layer, set(paths))
+            return {path: _sha256(_blocks(layer, inode)) for path, inode in inodes}
 
     def heads(self, paths: Collection[bytes], size: int) -> dict[bytes, bytes]:
         """Return the first bytes of some files."""
-        heads: dict[bytes, bytes] = {}
         with self._opened() as layer:
-            for path, inode in _inodes(layer, set(paths)):
-                blocks = layer.squashfs.contents(inode.span) if inode.span else iter(())
-                heads[path] = next(blocks, b"")[:size]
-        return heads
+            inodes = _inodes(layer, set(paths))
+            return {path: next(_blocks(layer, inode), b"")[:size] for path, inode in inodes}
 
     @contextmanager
     def _opened(self) -> Iterator[Layer]:
@@ -81,8 +72,9 @@ class Squashed:
                 yield Layer(0, squashfs)
         except (BadSquashfs, struct.error, OverflowError) as error:
             message = f"its files cannot be read: it {error}"
-            fix = getattr(error, "fix", "") or _FIX
-            raise UsageError.of(message, where=str(self.path), fix=fix) from error
+            raise UsageError.of(
+                message, where=str(self.path), fix=getattr(error, "fix", "") or _FIX
+            ) from error
 
 
 def _inodes(layer: Layer, wanted: set[bytes] | None = None) -> Iterator[tuple[bytes, Inode]]:
@@ -96,12 +88,23 @@ def _inodes(layer: Layer, wanted: set[bytes] | None = None) -> Iterator[tuple[by
             yield path, folder
         for name, reference, kind in layer.names(folder):
             below = prefix + name
-            if len(below) > _LONGEST_PATH:
+            if len(below) > LONGEST_PATH:
                 raise BadSquashfs("has a path that no program can name")
             if kind == DIRECTORY:
                 folders += [(below, reference)] if wanted is None or below in parents else []
             elif wanted is None or below in wanted:
                 yield below, layer.inode(reference, kind)
+
+
+def _blocks(layer: Layer, inode: Inode) -> Iterator[bytes]:
+    return layer.squashfs.contents(inode.span) if inode.span else iter(())
+
+
+def _sha256(blocks: Iterator[bytes]) -> str:
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def _parents(path: bytes) -> Iterator[bytes]:

@@ -23,12 +23,6 @@ _PLUGIN = re.compile(r"(?:.*/)?lib(?:nccl|rccl)-net(?P<name>[^/]*)\.so[.\d]*")
 _SET_BY = ("NCCL_NET_PLUGIN", "RCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN")
 
 
-def operating_system(tree: ImageTree) -> tuple[str, str]:
-    """Return ID and VERSION_ID of os-release(5)."""
-    values = release(tree)
-    return values.get("ID", ""), values.get("VERSION_ID", "")
-
-
 def release(tree: ImageTree) -> dict[str, str]:
     """Return the values of os-release(5)."""
     text = tree.text("etc/os-release") or tree.text("usr/lib/os-release") or ""

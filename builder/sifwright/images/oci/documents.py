@@ -103,14 +103,9 @@ def is_index(value: dict[str, Any]) -> bool:
     return "manifests" in value
 
 
-def entries(index: dict[str, Any]) -> list[Blob]:
-    """Return the images that an index lists."""
-    return [_blob(item) for item in _typed(index.get("manifests"), list, "manifests")]
-
-
-def layers(value: dict[str, Any]) -> list[Blob]:
-    """Return the layers of a manifest, whatever they are."""
-    return [_blob(item) for item in _typed(value.get("layers"), list, "layers")]
+def entries(value: dict[str, Any], name: str = "manifests") -> list[Blob]:
+    """Return the images that an index lists, or the `layers` of a manifest, whatever they are."""
+    return [_blob(item) for item in _typed(value.get(name), list, name)]
 
 
 def choose(blobs: Sequence[Blob], processor: str) -> Blob:
@@ -156,11 +151,13 @@ def config(value: dict[str, Any], processor: str) -> Config:
         )
     settings = _typed(value.get("config") or {}, dict, "config")
     rootfs = _typed(value.get("rootfs") or {}, dict, "rootfs")
+    variables = (line.partition("=") for line in strings(settings.get("Env"), "Env"))
     return Config(
         processor=processor,
-        environment=environment(settings.get("Env")),
+        # The last line of a name counts.
+        environment={name: text for name, _, text in variables if name},
         user=_typed(settings.get("User") or "", str, "User"),
-        labels=texts(settings.get("Labels"), "Labels"),
+        labels=_texts(settings.get("Labels"), "Labels"),
         layers=tuple(strings(rootfs.get("diff_ids"), "diff_ids")),
     )
 
@@ -185,13 +182,7 @@ def _program(value: object, name: str) -> tuple[str, ...]:
     return (value,) if value and isinstance(value, str) else tuple(strings(value, name))
 
 
-def environment(value: object) -> dict[str, str]:
-    """Return the variables of NAME=value lines; the last line of a name counts."""
-    pairs = (line.partition("=") for line in strings(value, "Env"))
-    return {name: text for name, _, text in pairs if name}
-
-
-def texts(value: object, name: str) -> dict[str, str]:
+def _texts(value: object, name: str) -> dict[str, str]:
     items = _typed(value or {}, dict, name)
     return {str(key): _typed(text, str, name) for key, text in items.items()}
 

@@ -65,14 +65,10 @@ def _add(layer: LayerContents, member: Member, body: Body) -> None:
         layer.room.take(path)
         layer.gone.add(posixpath.join(folder, name.removeprefix(_WHITEOUT)))
     elif path:
-        _count(layer, member, path)
+        (layer.folders if member.kind == "folder" else layer.others).append(hash(path))
+        if len(layer.folders) + len(layer.others) > _MOST_PATHS:
+            raise BadImage(f"a layer has more than {_MOST_PATHS} paths")
         _keep(layer, member, body, path)
-
-
-def _count(layer: LayerContents, member: Member, path: str) -> None:
-    (layer.folders if member.kind == "folder" else layer.others).append(hash(path))
-    if len(layer.folders) + len(layer.others) > _MOST_PATHS:
-        raise BadImage(f"a layer has more than {_MOST_PATHS} paths")
 
 
 def _keep(layer: LayerContents, member: Member, body: Body, path: str) -> None:

@@ -95,7 +95,8 @@ def _next(source: IO[bytes]) -> Member | None:
         if header is None:
             return None
         if header.type in _LONG_NAMES:
-            extra[_LONG_NAMES[header.type]] = _text(_extra(source, header).partition(b"\0")[0])
+            name = _extra(source, header).partition(b"\0")[0]
+            extra[_LONG_NAMES[header.type]] = name.decode("utf-8", "surrogateescape")
         elif header.type in _PAX:
             extra |= _records(_extra(source, header))
         elif header.type == tarfile.XGLTYPE:
@@ -140,7 +141,7 @@ def _records(data: bytes) -> dict[str, str]:
         if name.startswith(b"GNU.sparse."):
             raise TarError(_SPARSE)
         if name in {b"path", b"linkpath", b"size"}:
-            records[name.decode()] = _text(value[:-1])
+            records[name.decode()] = value[:-1].decode("utf-8", "surrogateescape")
         at = end
     return records
 
@@ -169,10 +170,6 @@ def _number(digits: bytes) -> int:
     if not digits.isdigit() or len(digits) > _MOST_DIGITS:
         raise TarError("it has a header that cannot be read")
     return int(digits)
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")
 
 
 def _exactly(source: IO[bytes], size: int) -> bytes:

@@ -2,11 +2,10 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from sifwright.errors import BuildError
 from sifwright.system import os_errors
@@ -14,12 +13,6 @@ from sifwright.system import os_errors
 _BLOCK = 1 << 20
 # Bytes that are copied by one call, and read again for the digest.
 _SPAN = 8 << 20
-
-
-class Digest(Protocol):
-    """A hash of hashlib."""
-
-    def update(self, data: memoryview, /) -> None: ...
 
 
 class UnreadableError(Exception):
@@ -62,8 +55,8 @@ class Writer:
             self._position += count
             data = data[count:]
 
-    def copy(self, source: Range, digest: Digest | None = None) -> None:
-        """Copy the bytes and add them to the digest; raise `UnreadableError`.
+    def copy(self, source: Range, tell: Callable[[memoryview], object] | None = None) -> None:
+        """Copy the bytes; raise `UnreadableError`. `tell` gets them for a digest.
 
         A file system that can (XFS, Btrfs) shares the bytes. The digest is that of the new file: it
         is read again while its bytes are in memory.
@@ -72,8 +65,9 @@ class Writer:
             for at in range(0, source.size, _SPAN):
                 start, size = self._position, min(_SPAN, source.size - at)
                 self._copy_span(file, source.offset + at, size)
-                for block in read_blocks(self._file, start, size) if digest else ():
-                    digest.update(block)  # type: ignore[union-attr]
+                if tell:
+                    for block in read_blocks(self._file, start, size):
+                        tell(block)
 
     def sync(self) -> None:
         os.fsync(self._file)

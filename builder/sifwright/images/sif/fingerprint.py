@@ -65,10 +65,7 @@ def measure(path: Path, known: Iterable[Part] = ()) -> Digests:
         )
         for part in sorted(sif_file.read(path).partitions, key=lambda part: part.offset)
     )
-    rest = hashlib.sha256()
-    for between in _between(path, parts):
-        sif_file.update(rest, between)
-    return Digests(parts=parts, rest=rest.hexdigest())
+    return Digests(parts=parts, rest=sif_file.sha256_of(*_between(path, parts)))
 
 
 def _between(path: Path, parts: Sequence[Part]) -> Iterator[Range]:

@@ -120,15 +120,16 @@ class Descriptor:
 
     `padded_size` counts the bytes before it that align it; uid and gid are always 0 nowadays.
     `link` is the number of the object that a signature is for, or a group with `GROUP_MASK` set.
+    The layout gives a new object its `id`, `offset` and `padded_size`.
     """
 
     data_type: int
-    id: int
-    group: int
+    id: int = 0
+    group: int = 1
     link: int = 0
-    offset: int
+    offset: int = 0
     size: int
-    padded_size: int
+    padded_size: int = 0
     created: int = NO_TIME
     modified: int = NO_TIME
     uid: int = 0

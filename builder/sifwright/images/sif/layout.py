@@ -1,7 +1,7 @@
 """The layout of a new SIF, decided from sizes alone, before a byte is written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from sifwright.errors import PlanError
 from sifwright.images.sif.format import (
@@ -19,7 +19,6 @@ from sifwright.images.sif.format import (
 _TABLE_OFFSET = 4096
 _PLACES = 48
 _ALIGNMENT = 4096
-_GROUP = 1
 # Signatures take places, too, and the table cannot grow later.
 _FREE_PLACES = 8
 _NAME_BYTES = 128
@@ -30,51 +29,32 @@ MAXIMUM_OVERLAYS = 64
 _METADATA_NAME = "inspect-metadata.json"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Object:
-    """The contents of a descriptor, except its offset; `size` in bytes."""
-
-    data_type: DataType
-    size: int
-    name: str = ""
-    extra: bytes = b""
-    alignment: int = 1
+def definition(size: int) -> Descriptor:
+    return Descriptor(data_type=DataType.DEFINITION, size=size)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Layout:
-    """The start of a SIF, up to its first object, and the descriptors of all of them."""
-
-    head: bytes
-    descriptors: tuple[Descriptor, ...]
+def metadata(size: int) -> Descriptor:
+    return Descriptor(data_type=DataType.GENERIC_JSON, size=size, name=_METADATA_NAME)
 
 
-def definition(size: int) -> Object:
-    return Object(data_type=DataType.DEFINITION, size=size)
-
-
-def metadata(size: int) -> Object:
-    return Object(data_type=DataType.GENERIC_JSON, size=size, name=_METADATA_NAME)
-
-
-def partition(size: int, name: str, arch: str, *, is_system: bool) -> Object:
+def partition(size: int, name: str, arch: str, *, is_system: bool) -> Descriptor:
     """Return a partition; raise `PlanError` for a name over 128 bytes, a SIF's limit."""
     if len(name.encode()) > _NAME_BYTES:
         message = f"a name of {len(name.encode())} bytes; a SIF has room for {_NAME_BYTES}"
         raise PlanError.of(message, where=f"layer '{name}'", fix="Give the layer a shorter name.")
     kind = PartitionType.PRIMARY_SYSTEM if is_system else PartitionType.OVERLAY
-    return Object(
+    return Descriptor(
         data_type=DataType.PARTITION,
         size=size,
         name=name,
         extra=partition_metadata(kind, ARCHITECTURES[arch]),
-        alignment=_ALIGNMENT,
     )
 
 
-def layout(objects: Sequence[Object], arch: str) -> Layout:
-    """Place the objects one after the other; `arch` is a name of `ARCHITECTURES`.
+def layout(objects: Sequence[Descriptor], arch: str) -> tuple[bytes, tuple[Descriptor, ...]]:
+    """Return the start of a SIF, up to its first object, and the descriptors of all of them.
 
+    The objects are placed one after the other. `arch` is a name of `ARCHITECTURES`.
     Raises `PlanError` for more overlays than Apptainer can mount.
     """
     overlays = sum(item.data_type is DataType.PARTITION for item in objects) - 1
@@ -95,24 +75,16 @@ def layout(objects: Sequence[Object], arch: str) -> Layout:
     )
     table = b"".join(item.packed() for item in descriptors)
     head = header.packed().ljust(_TABLE_OFFSET, b"\0") + table
-    return Layout(head=head.ljust(data_offset, b"\0"), descriptors=descriptors)
+    return head.ljust(data_offset, b"\0"), descriptors
 
 
-def _placed(objects: Sequence[Object], start: int) -> tuple[Descriptor, ...]:
+def _placed(objects: Sequence[Descriptor], start: int) -> tuple[Descriptor, ...]:
     descriptors = []
     for number, item in enumerate(objects, start=1):
-        offset = start + -start % item.alignment
-        descriptors.append(
-            Descriptor(
-                data_type=item.data_type,
-                id=number,
-                group=_GROUP,
-                offset=offset,
-                size=item.size,
-                padded_size=offset - start + item.size,
-                name=item.name,
-                extra=item.extra,
-            )
-        )
+        offset = start
+        if item.data_type is DataType.PARTITION:
+            offset += -start % _ALIGNMENT
+        padded_size = offset - start + item.size
+        descriptors.append(replace(item, id=number, offset=offset, padded_size=padded_size))
         start = descriptors[-1].end
     return tuple(descriptors)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from sifwright.errors import UsageError
 from sifwright.images.sif.copy_data import (
-    Digest,
     Range,
     UnreadableError,
     created,
@@ -84,31 +83,35 @@ def partitions(path: Path) -> tuple[Descriptor, ...]:
     return parts
 
 
-def extract(path: Path, descriptor: Descriptor, target: Path) -> str:
-    """Copy one object into a new file and return its sha256; raises `SifError`, `BuildError`.
+def extract(path: Path, descriptor: Descriptor, target: Path) -> None:
+    """Copy one object into a new file; raises `SifError`, `BuildError`.
 
     The file is not synced: it is for reading now.
     """
     try:
-        digest = hashlib.sha256()
         with created(target) as writer:
-            writer.copy(place(path, descriptor), digest)
-        return digest.hexdigest()
+            writer.copy(place(path, descriptor))
     except UnreadableError as error:
         raise _no_sif(path, error) from error
 
 
 def digest(path: Path, descriptor: Descriptor) -> str:
     """Return the sha256 of one object; raise `SifError`."""
+    return sha256_of(place(path, descriptor))
+
+
+def sha256_of(*ranges: Range) -> str:
+    """Return the sha256 of some bytes of a SIF; raise `SifError`."""
     sha256 = hashlib.sha256()
-    update(sha256, place(path, descriptor))
+    for where in ranges:
+        for block in _blocks(where):
+            sha256.update(block)
     return sha256.hexdigest()
 
 
 def data_of_kind(image: SifImage, kind: DataType) -> bytes:
     """Return the first small object of a kind; without one, no bytes; raise `SifError`."""
-    objects = (descriptor for descriptor in image.descriptors if descriptor.data_type == kind)
-    first = next(objects, None)
+    first = next((item for item in image.descriptors if item.data_type == kind), None)
     return data(image.path, first) if first else b""
 
 
@@ -123,12 +126,6 @@ def data(path: Path, descriptor: Descriptor) -> bytes:
     if descriptor.size > _MAXIMUM_DATA:
         raise _no_sif(path, ValueError(f"has an object of {descriptor.size} bytes"))
     return b"".join(map(bytes, _blocks(place(path, descriptor))))
-
-
-def update(hashed: Digest, where: Range) -> None:
-    """Add a range of a SIF to a digest; raise `SifError`."""
-    for block in _blocks(where):
-        hashed.update(block)
 
 
 def _blocks(where: Range) -> Iterator[memoryview]:

@@ -10,7 +10,7 @@ from sifwright.errors import BuildError, Problem
 from sifwright.images.sif import layout
 from sifwright.images.sif.copy_data import Range, UnreadableError, Writer, created
 from sifwright.images.sif.fingerprint import Digests
-from sifwright.images.sif.format import DataType
+from sifwright.images.sif.format import DataType, Descriptor
 
 
 class PartitionError(BuildError):
@@ -44,12 +44,13 @@ class Partition:
 
     def add(self, writer: Writer, size: int) -> str:
         """Copy the bytes and return their sha256; raise `PartitionError` if it is another one."""
-        digest = None if self.is_checked else hashlib.sha256()
+        digest = hashlib.sha256()
+        tell = None if self.is_checked else digest.update
         try:
-            writer.copy(Range(path=self.path, size=size), digest)
+            writer.copy(Range(path=self.path, size=size), tell)
         except UnreadableError as error:
             raise PartitionError(self.path, str(error)) from error
-        if digest and digest.hexdigest() != self.sha256:
+        if tell and digest.hexdigest() != self.sha256:
             message = f"has sha256 {digest.hexdigest()}, not {self.sha256}"
             raise PartitionError(self.path, message)
         return self.sha256
@@ -77,7 +78,7 @@ class Composed:
                 writer.put(piece)
                 continue
             try:
-                writer.copy(piece, digest)
+                writer.copy(piece, digest.update)
             except UnreadableError as error:
                 raise PartitionError(piece.path, str(error)) from error
         return digest.hexdigest()
@@ -119,13 +120,14 @@ def write(target: Path, contents: Contents[Partition | Composed]) -> Digests:
     Raise `BuildError` if the target cannot be written or exists. Raise `PlanError` if a SIF has no
     room for the contents. After an error there is no new target.
     """
-    plan = layout.layout(list(_objects(contents)), contents.arch)
+    head, descriptors = layout.layout(list(_objects(contents)), contents.arch)
     texts = [text for text in (contents.definition, contents.metadata) if text is not None]
     parts = []
     with created(target) as writer:
-        writer.write(plan.head + b"".join(texts))
-        places = plan.descriptors[len(texts) :]
-        for descriptor, partition in zip(places, contents.partitions, strict=False):
+        writer.write(head + b"".join(texts))
+        for descriptor, partition in zip(
+            descriptors[len(texts) :], contents.partitions, strict=False
+        ):
             writer.pad(descriptor.offset)
             sha256 = partition.add(writer, descriptor.size)
             parts.append((descriptor.offset, descriptor.size, sha256))
@@ -135,7 +137,7 @@ def write(target: Path, contents: Contents[Partition | Composed]) -> Digests:
         return Digests(parts=tuple(parts), rest=writer.written)
 
 
-def _objects(contents: Contents[Partition | Composed]) -> Iterator[layout.Object]:
+def _objects(contents: Contents[Partition | Composed]) -> Iterator[Descriptor]:
     """Yield all objects of a SIF in their order, as far as they are known before it is written."""
     yield layout.definition(len(contents.definition))
     if contents.metadata is not None:
@@ -145,4 +147,4 @@ def _objects(contents: Contents[Partition | Composed]) -> Iterator[layout.Object
     unknown = ["0" * 64] * len(contents.partitions)
     for item in contents.objects:
         size = len(item.data(unknown))
-        yield layout.Object(data_type=item.data_type, size=size, name=item.name, extra=item.extra)
+        yield Descriptor(data_type=item.data_type, size=size, name=item.name, extra=item.extra)

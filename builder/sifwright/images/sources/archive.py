@@ -38,8 +38,7 @@ def find(source: Source, processor: str) -> FoundImage:
         identity = _identity(path)
     except OSError as error:
         fix = f"Name a file, as 'skopeo copy … {source.kind}:FILE' makes it."
-        message = error.strerror or str(error)
-        raise SourceError.of(message, where=str(path), fix=fix) from None
+        raise SourceError.of(error.strerror or str(error), where=str(path), fix=fix) from None
 
     def read(timer: Timer) -> ImageContents:
         timer.start(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
@@ -101,8 +100,7 @@ def read_docker(stream: Readable, tag: str, processor: str) -> ImageContents:
     """Read the output of `docker save` or `podman save`; a tag chooses one of several images."""
     parts = _parts(stream, unpack=True)
     entry = _entry(documents.parsed_list(parts.document("manifest.json")), tag)
-    name = str(entry.get("Config"))
-    value, digest = documents.document(BytesIO(parts.document(name)))
+    value, digest = documents.document(BytesIO(parts.document(str(entry.get("Config")))))
     config = documents.config(value, processor)
     read = [parts.layer(item) for item in documents.strings(entry.get("Layers"), "Layers")]
     _compare(read, config)

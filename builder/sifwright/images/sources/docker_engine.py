@@ -1,7 +1,7 @@
 """An image of Docker Engine, or of podman's service: it streams the image, nothing is stored."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +56,10 @@ def connected(name: str) -> Iterator[Any]:
         raise MachineError.of("there is no such socket", where=address, fix=_FIX)
     try:
         find_engine.require_listener(address)
-        client: Any = docker.APIClient(base_url=address, version="auto", timeout=_SECONDS)
-        try:
+        with closing(
+            docker.APIClient(base_url=address, version="auto", timeout=_SECONDS)
+        ) as client:
             yield client
-        finally:
-            client.close()
     except ImageNotFound:
         fix = "See 'docker images' for what it has, or name one of a registry by docker://."
         raise SourceError.of("the engine has no such image", where=name, fix=fix) from None

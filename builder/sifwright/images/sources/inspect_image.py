@@ -26,16 +26,14 @@ def facts_of(source: str, *, processor: str, progress: Progress) -> ImageFacts:
     A known image is not read again, and if it is named by its digest, the registry is not asked.
     Raise `SifwrightError` for no such image, no answer, or contents that cannot be trusted.
     """
-    parsed = parse_name.parse(source)
     with refused(source), Timer(progress) as timer:
-        return replace(_facts(parsed, processor, timer), source=source)
+        return replace(_facts(parse_name.parse(source), processor, timer), source=source)
 
 
 def contents_of(source: str, *, processor: str, progress: Progress) -> ImageContents:
     """Return what is read of an image, whether it is known or not. Raise as `facts_of` does."""
-    parsed = parse_name.parse(source)
     with refused(source), Timer(progress) as timer:
-        return _found(parsed, processor).read(timer)
+        return _found(parse_name.parse(source), processor).read(timer)
 
 
 @contextmanager
@@ -79,13 +77,13 @@ def _found(source: Source, processor: str) -> FoundImage:
 
 def _told(source: Source, contents: ImageContents) -> ImageFacts:
     tree, config = contents.tree, contents.config
-    system, version = systems.operating_system(tree)
+    release = systems.release(tree)
     return ImageFacts(
         source=str(source),
         digest=contents.digest,
         processor=config.processor,
-        os=system,
-        os_version=version,
+        os=release.get("ID", ""),
+        os_version=release.get("VERSION_ID", ""),
         libc=systems.libc(tree),
         environment=dict(config.environment),
         unread_environment=config.unread,
@@ -113,11 +111,7 @@ def _remember(image_facts: ImageFacts, *keys: str) -> None:
     """Store the facts, if a cache exists or can be made."""
     with suppress(OSError, MachineError):
         cache_folder.make(cache_folder.root())
-    known = fact_cache.read(_FILE)
-    for key in filter(None, keys):
-        known.pop(key, None)
-        known[key] = asdict(image_facts)
-    fact_cache.write(_FILE, dict(list(known.items())[-_KEPT:]))
+    fact_cache.add(_FILE, dict.fromkeys(filter(None, keys), asdict(image_facts)), _KEPT)
 
 
 def _of_cache(values: Mapping[str, Any]) -> ImageFacts:

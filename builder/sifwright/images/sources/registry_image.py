@@ -33,7 +33,6 @@ _MOST_FAILURES, _MOST_DROPS = 5, 100
 _PAUSE = 0.25
 # Least bytes in so many seconds, over all connections.
 _SECONDS, _AT_LEAST = 60.0, 32 << 10
-_NOT_FOUND = 404
 
 
 def key(source: Source, processor: str) -> str:
@@ -89,10 +88,6 @@ class Remote:
             registry.refuse(answer, self.client)
             return documents.whole(answer.raw)
 
-    def blob(self, blob: Blob) -> Readable:
-        """Return a stream of a blob, whose digest is not compared."""
-        return Resumed(self.client, blob)
-
     def resolved(self, processor: str) -> Manifest:
         """Return the manifest for a processor of what the reference names."""
         value, digest = self.manifest(self.reference.digest or self.reference.tag)
@@ -112,13 +107,12 @@ class Remote:
     def _layers(self, manifest: Manifest, timer: Timer) -> Iterator[LayerContents]:
         scan = ScanBudget()
         for number, blob in enumerate(manifest.layers, 1):
-            size = f"{blob.size / 1e6:.1f} MB"
-            timer.start(f"layer {number} of {len(manifest.layers)}, {size}")
+            timer.start(f"layer {number} of {len(manifest.layers)}, {blob.size / 1e6:.1f} MB")
             yield layer.checked(Resumed(self.client, blob), blob.digest, blob.size, scan)
 
 
 class Resumed:
-    """A blob, asked for again from where the connection dropped."""
+    """A blob, asked for again from where the connection dropped; its digest is not compared."""
 
     def __init__(self, client: Client, blob: Blob) -> None:
         self.client, self._blob = client, blob
@@ -153,7 +147,7 @@ class Resumed:
             headers["Range"] = f"bytes={self._at}-"
         path = f"blobs/{self._blob.digest}"
         answer = self._stack.enter_context(self.client.opened(path, headers=headers, large=True))
-        if answer.status_code == _NOT_FOUND:
+        if answer.status_code == registry.NOT_FOUND:
             raise _absent(self._blob)
         registry.refuse(answer, self.client)
         if self._at and answer.status_code != PARTIAL:
@@ -197,5 +191,6 @@ def named(reference: Reference) -> Iterator[None]:
     except registry.RegistryError as error:
         raise SourceError.of(str(error), where=str(reference), fix=error.fix) from None
     except OSError as error:
-        message = http.root_cause(error)
-        raise MachineError.of(message, where=str(reference), fix=mirrors.NETWORK_FIX) from None
+        raise MachineError.of(
+            http.root_cause(error), where=str(reference), fix=mirrors.NETWORK_FIX
+        ) from None

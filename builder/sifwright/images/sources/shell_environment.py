@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from sifwright.images.contents.image_tree import BadImage
 
@@ -16,18 +15,13 @@ _RUNS = re.compile(r"\$\(|`")
 _LONGEST, _MOST = 65536, 2 << 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScriptVariables:
-    """The `values` that scripts set, and the names of variables whose values are `unread`."""
+def after(
+    scripts: Iterable[str], before: Mapping[str, str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the variables after some scripts, and the names of those whose values are not known.
 
-    values: dict[str, str]
-    unread: tuple[str, ...]
-
-
-def after(scripts: Iterable[str], before: Mapping[str, str]) -> ScriptVariables:
-    """Return the variables as they are after some scripts; what these run or test is unread.
-
-    Raises `BadImage` for more than a program can be started with.
+    Not known is what depends on something that a script runs or tests. Raises `BadImage` for more
+    than a program can be started with.
     """
     variables, unread, left = dict(before), dict[str, None](), _MOST
     lines = (line for script in scripts for line in script.splitlines())
@@ -42,7 +36,7 @@ def after(scripts: Iterable[str], before: Mapping[str, str]) -> ScriptVariables:
         else:
             variables[match[1]] = value
             unread.pop(match[1], None)
-    return ScriptVariables(values=variables, unread=tuple(unread))
+    return variables, tuple(unread)
 
 
 def _filled(text: str, known: Mapping[str, str]) -> str:

@@ -1,12 +1,11 @@
 """A SIF, flat or layered: its tree is walked, not held, and a few files are read."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from io import BufferedReader
 from pathlib import Path
 
-from sifwright.images.contents import image_tree
+from sifwright.images.contents import image_tree, pythons
 from sifwright.images.contents.files_to_read import (
     ReadRule,
     keep,
@@ -29,7 +28,6 @@ from sifwright.images.sif.copy_data import Range
 from sifwright.images.sif.fingerprint import known_fingerprint
 from sifwright.images.sif.format import architecture_of
 from sifwright.images.sources import shell_environment
-from sifwright.images.sources.shell_environment import ScriptVariables
 from sifwright.images.squashfs.inodes import SYMLINK, Span
 from sifwright.images.squashfs.reader import Squashfs
 from sifwright.images.squashfs.stack import TreeNode
@@ -42,7 +40,6 @@ _LABELS = ".singularity.d/labels.json"
 _ENVIRONMENT = ".singularity.d/env/"
 # Apptainer's own, which say nothing of the image.
 _NOT_OF_THE_IMAGE = ("94-appsbase.sh", "95-apps.sh", "99-base.sh", "99-runtimevars.sh")
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def find(source: Source, processor: str) -> FoundImage:
@@ -55,14 +52,13 @@ def find(source: Source, processor: str) -> FoundImage:
 
     def read(timer: Timer) -> ImageContents:
         timer.start(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
-        parts = sif_file.partitions(path)
-        tree = tree_of([sif_file.place(path, partition) for partition in parts])
-        variables = _environment(tree)
+        tree = tree_of([sif_file.place(path, part) for part in sif_file.partitions(path)])
+        environment, unread = _environment(tree)
         config = Config(
             processor=processor,
-            environment=variables.values,
-            unread=variables.unread,
-            labels=_labels(tree),
+            environment=environment,
+            unread=unread,
+            labels={str(key): str(text) for key, text in tree.json(_LABELS).items()},
         )
         digest = f"sha256:{known_fingerprint(path)}"
         return ImageContents(digest=digest, config=config, tree=tree, bytes=path.stat().st_size)
@@ -128,16 +124,8 @@ def _below(root: TreeNode, *, only_packages: bool) -> Iterator[tuple[str, TreeNo
                 folders.append((f"{path}/", node))
 
 
-def _environment(tree: ImageTree) -> ScriptVariables:
+def _environment(tree: ImageTree) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the variables of Apptainer's scripts, as far as known without running them."""
     names = sorted(path for path in tree.files if path.startswith(_ENVIRONMENT))
     own = [name for name in names if not name.endswith(_NOT_OF_THE_IMAGE)]
-    return shell_environment.after((tree.text(name) or "" for name in own), {"PATH": _PATH})
-
-
-def _labels(tree: ImageTree) -> dict[str, str]:
-    try:
-        labels = json.loads(tree.text(_LABELS) or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return {str(key): str(text) for key, text in labels.items()} if isinstance(labels, dict) else {}
+    return shell_environment.after((tree.text(name) or "" for name in own), {"PATH": pythons.PATH})

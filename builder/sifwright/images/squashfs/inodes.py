@@ -80,10 +80,6 @@ class Inode(NamedTuple):
     links: int = 1
 
     @property
-    def is_directory(self) -> bool:
-        return self.kind == DIRECTORY
-
-    @property
     def is_whiteout(self) -> bool:
         """Tell whether it is overlayfs's whiteout (Documentation/filesystems/overlayfs.rst)."""
         return self.kind == CHARACTER_DEVICE and self.device == 0
@@ -104,8 +100,7 @@ def parse(read: Callable[[int], bytes], block_size: int) -> Inode:
         if size > _MAXIMUM_TARGET:
             raise BadSquashfs("is damaged: the target of a symbolic link is too long")
         target = read(size)
-        xattrs = _xattrs(read, is_long=is_long)
-        return Inode(*common, xattrs=xattrs, target=target, links=links)
+        return Inode(*common, xattrs=_xattrs(read, is_long=is_long), target=target, links=links)
     if not SYMLINK < kind <= _SOCKET:
         raise BadSquashfs(f"is damaged: no path is of the kind {form}")
     (links,) = _LINKS.unpack(read(_LINKS.size))
@@ -122,8 +117,9 @@ def _file(
 ) -> Inode:
     sparse, links, xattrs = 0, 1, NO_XATTRS
     if is_long:
-        fields = _LONG_FILE.unpack(read(_LONG_FILE.size))
-        start, size, sparse, links, fragment, offset, xattrs = fields
+        start, size, sparse, links, fragment, offset, xattrs = _LONG_FILE.unpack(
+            read(_LONG_FILE.size)
+        )
     else:
         start, fragment, offset, size = _SHORT_FILE.unpack(read(_SHORT_FILE.size))
     count = size // block_size if fragment != NO_FRAGMENT else -(-size // block_size)
@@ -146,7 +142,6 @@ def _directory(read: Callable[[int], bytes], common: _Numbers, *, is_long: bool)
 
 def pack(inode: Inode, links: int) -> bytes:
     """Return an inode that is no directory, in its short form if that has room."""
-    has_xattrs = inode.xattrs != NO_XATTRS
     if inode.span is not None:
         return _packed_file(inode, inode.span, links)
     body = _LINKS.pack(links)
@@ -154,7 +149,9 @@ def pack(inode: Inode, links: int) -> bytes:
         body = _TARGET.pack(links, len(inode.target)) + inode.target
     elif inode.kind in _DEVICES:
         body += _LINKS.pack(inode.device)
-    return _common(inode, is_long=has_xattrs) + body + _packed_xattrs(inode)
+    if inode.xattrs == NO_XATTRS:
+        return _common(inode, is_long=False) + body
+    return _common(inode, is_long=True) + body + _LINKS.pack(inode.xattrs)
 
 
 def _packed_file(inode: Inode, span: Span, links: int) -> bytes:
@@ -184,7 +181,3 @@ def pack_directory(
 def _common(inode: Inode, *, is_long: bool) -> bytes:
     form = inode.kind + _LONG if is_long else inode.kind
     return _COMMON.pack(form, inode.mode, inode.owner, inode.group, inode.mtime, inode.number)
-
-
-def _packed_xattrs(inode: Inode) -> bytes:
-    return b"" if inode.xattrs == NO_XATTRS else _LINKS.pack(inode.xattrs)

@@ -28,7 +28,8 @@ def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
     """
     with ExitStack() as stack:
         opened = [stack.enter_context(closing(Squashfs(layer))) for layer in layers]
-        _refuse_different(opened)
+        if len({(each.superblock.compressor, each.superblock.block_size) for each in opened}) != 1:
+            raise BadSquashfs("is compressed in another way than the others")
         try:
             return _joined(opened)
         except RecursionError as error:
@@ -42,12 +43,6 @@ def compression(layer: Range) -> str:
     """Return the name of its compressor; raises as `join` does."""
     with closing(Squashfs(layer)) as squashfs:
         return codec(squashfs.superblock.compressor).name
-
-
-def _refuse_different(layers: Sequence[Squashfs]) -> None:
-    kinds = {(layer.superblock.compressor, layer.superblock.block_size) for layer in layers}
-    if len(kinds) != 1:
-        raise BadSquashfs("is compressed in another way than the others")
 
 
 def _joined(layers: Sequence[Squashfs]) -> tuple[bytes | Range, ...]:

@@ -19,7 +19,7 @@ _MOST_BYTES = 32 << 20
 
 
 class MetadataReader:
-    """A reader of a file's streams; `read_at` gives bytes of it, fewer at its end."""
+    """A reader of a file's streams; `read_at` gives so many bytes of it, from an offset."""
 
     def __init__(self, read_at: Callable[[int, int], bytes], codec: Codec) -> None:
         self._read_at = read_at
@@ -50,9 +50,9 @@ class MetadataReader:
     def _block(self, start: int) -> tuple[bytes, int]:
         """Return a block and where the next one begins."""
         if start not in self._blocks:
-            (header,) = _HEADER.unpack(self._exactly(start, _HEADER.size))
+            (header,) = _HEADER.unpack(self._read_at(start, _HEADER.size))
             size = header & ~_UNCOMPRESSED
-            data = self._exactly(start + _HEADER.size, size)
+            data = self._read_at(start + _HEADER.size, size)
             whole = data if header & _UNCOMPRESSED else self._codec.decompress(data, METADATA_BYTES)
             if not 0 < len(whole) <= METADATA_BYTES:
                 raise BadSquashfs("is damaged: a block of its metadata has a wrong size")
@@ -60,12 +60,6 @@ class MetadataReader:
                 del self._blocks[next(iter(self._blocks))]
             self._blocks[start] = whole, start + _HEADER.size + size
         return self._blocks[start]
-
-    def _exactly(self, start: int, size: int) -> bytes:
-        data = self._read_at(start, size)
-        if len(data) != size:
-            raise BadSquashfs("is cut off")
-        return data
 
 
 class MetadataWriter:

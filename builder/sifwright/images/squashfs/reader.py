@@ -1,31 +1,30 @@
 """Read what a squashfs says of its files, wherever in a file it is."""
 
 import os
-import struct
 import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 from sifwright.images.sif.copy_data import Range
 from sifwright.images.squashfs import inodes, structures, xattrs
 from sifwright.images.squashfs.codecs import codec
-from sifwright.images.squashfs.inodes import Directory, Inode, Span
+from sifwright.images.squashfs.inodes import Inode, Span
 from sifwright.images.squashfs.metadata import MetadataReader
-from sifwright.images.squashfs.structures import SUPERBLOCK_BYTES, BadSquashfs, Superblock
+from sifwright.images.squashfs.structures import (
+    NAME,
+    RUN,
+    SUPERBLOCK_BYTES,
+    BadSquashfs,
+    Superblock,
+)
 from sifwright.images.squashfs.xattrs import Attributes
 from sifwright.system import files
 
-_RUN, _NAME = struct.Struct("<3I"), struct.Struct("<HhHH")
 _NOWHERE = {b"", b".", b".."}
 
 
-class DirectoryEntry(NamedTuple):
-    """A name in a directory, a reference to its inode, and the kind of that."""
-
-    name: bytes
-    reference: int
-    kind: int
+# A name in a directory, a reference to its inode, and the kind of that.
+DirectoryEntry = tuple[bytes, int, int]
 
 
 class Squashfs:
@@ -40,10 +39,14 @@ class Squashfs:
         try:
             self.superblock = Superblock.parse(self.read_at(0, SUPERBLOCK_BYTES))
             self._codec = codec(self.superblock.compressor)
-            self._metadata = MetadataReader(self.read_at, self._codec)
+            self._metadata = MetadataReader(self._exactly, self._codec)
             # Small files that follow each other are mostly in one fragment.
             self._fragment = lru_cache(1)(self._unpacked_fragment)
-            self.owners = self._ids()
+            table = self._table(
+                self.superblock.id_table, self.superblock.ids, structures.OWNER.size
+            )
+            # Users and groups.
+            self.owners: list[int] = [number for (number,) in structures.OWNER.iter_unpack(table)]
         except BaseException:
             self.close()
             raise
@@ -69,21 +72,23 @@ class Squashfs:
         cursor = _Cursor(self._metadata, self.superblock.inode_table + start, offset)
         return inodes.parse(cursor.read, self.superblock.block_size)
 
-    def names(self, directory: Directory) -> Iterator[DirectoryEntry]:
+    def names(self, inode: Inode) -> Iterator[DirectoryEntry]:
         """Yield the entries of a directory."""
+        directory = inode.names
+        assert directory is not None  # noqa: S101  # for the type checker
         start = self.superblock.directory_table + directory.start
         cursor = _Cursor(self._metadata, start, directory.offset, directory.size)
         before = b""
         while cursor.left:
-            count, block, _ = _RUN.unpack(cursor.read(_RUN.size))
+            count, block, _ = RUN.unpack(cursor.read(RUN.size))
             for _ in range(count + 1):
-                offset, _, kind, size = _NAME.unpack(cursor.read(_NAME.size))
+                offset, _, kind, size = NAME.unpack(cursor.read(NAME.size))
                 name = cursor.read(size + 1)
                 # In their order (squashfs needs it), so that none is there twice.
-                if name <= before or not _is_name(name):
+                if name <= before or name in _NOWHERE or b"/" in name or b"\0" in name:
                     raise BadSquashfs("is damaged: a name that cannot be one")
                 before = name
-                yield DirectoryEntry(name, block << 16 | offset, kind)
+                yield name, block << 16 | offset, kind
 
     def contents(self, span: Span) -> Iterator[bytes]:
         """Yield the bytes of a file, block by block."""
@@ -115,8 +120,9 @@ class Squashfs:
     @cached_property
     def fragments(self) -> list[tuple[int, int]]:
         """Return the offset and the stored size of each fragment block."""
-        block = self.superblock
-        table = self._table(block.fragment_table, block.fragments, structures.FRAGMENT.size)
+        table = self._table(
+            self.superblock.fragment_table, self.superblock.fragments, structures.FRAGMENT.size
+        )
         return [(start, size) for start, size, _ in structures.FRAGMENT.iter_unpack(table)]
 
     def attributes(self, number: int) -> Attributes:
@@ -145,12 +151,6 @@ class Squashfs:
         return first, self._table(
             start + structures.XATTR_TABLE.size, count, structures.XATTR_ENTRY.size
         )
-
-    def _ids(self) -> list[int]:
-        """Return users and groups in the order of the table."""
-        block = self.superblock
-        table = self._table(block.id_table, block.ids, structures.OWNER.size)
-        return [number for (number,) in structures.OWNER.iter_unpack(table)]
 
     def _table(self, start: int, count: int, size: int) -> bytes:
         """Return a table of entries of one size; `start` is the offset of its list of blocks."""
@@ -184,7 +184,3 @@ class _Cursor:
         self.left -= size
         data, self._start, self._offset = self._metadata.read(self._start, self._offset, size)
         return data
-
-
-def _is_name(name: bytes) -> bool:
-    return name not in _NOWHERE and b"/" not in name and b"\0" not in name

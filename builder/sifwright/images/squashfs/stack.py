@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sifwright.images.squashfs.inodes import CHARACTER_DEVICE, DIRECTORY, Directory, Inode
+from sifwright.images.squashfs.inodes import CHARACTER_DEVICE, DIRECTORY, Inode
 from sifwright.images.squashfs.reader import DirectoryEntry, Squashfs
 from sifwright.images.squashfs.structures import NO_XATTRS, BadSquashfs
 from sifwright.images.squashfs.xattrs import Attributes
@@ -67,7 +67,7 @@ class Layer:
         if inode.number in self._seen:
             raise BadSquashfs("is damaged: a directory is in two places")
         self._seen.add(inode.number)
-        for entry in self.squashfs.names(_names(inode)):
+        for entry in self.squashfs.names(inode):
             self._left -= 1
             if self._left < 0:
                 raise BadSquashfs("is damaged: it has more names than it can have")
@@ -117,8 +117,3 @@ class TreeNode:
             if kind != CHARACTER_DEVICE or not node.inode().is_whiteout:
                 names[name] = node
         return names
-
-
-def _names(inode: Inode) -> Directory:
-    assert inode.names is not None  # noqa: S101  # for the type checker: it is a directory
-    return inode.names

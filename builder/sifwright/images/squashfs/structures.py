@@ -23,6 +23,10 @@ FRAGMENT = struct.Struct("<QII")
 XATTR_ENTRY = struct.Struct("<QII")
 # Start of the attributes, and number of ids.
 XATTR_TABLE = struct.Struct("<QII")
+# A run of names shares a block of inodes: how many less one, that block, the first one's number.
+RUN = struct.Struct("<3I")
+# Byte in that block, number less that of the first, kind, length less one.
+NAME = struct.Struct("<HhHH")
 ABSENT = (1 << 64) - 1
 NO_FRAGMENT = NO_XATTRS = (1 << 32) - 1
 # Flags: files can be found by their inode numbers; options of the compressor follow the superblock.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sifwright.images.squashfs.codecs import Codec, codec
+from sifwright.images.squashfs.codecs import codec
 from sifwright.images.squashfs.extents import RelocatedLayer
 from sifwright.images.squashfs.metadata import table
 from sifwright.images.squashfs.stack import TreeNode
@@ -33,10 +33,13 @@ def finished(
     `like` names the compression. `moved` has the data's new position by the number of the layer.
     `links` is as for `TreeWriter`.
     """
-    tree = TreeWriter(codec(like.compressor), moved, links)
+    packer = codec(like.compressor)
+    tree = TreeWriter(packer, moved, links)
     reference = tree.write(root)
     fragments = [fragment for layer in moved for fragment in layer.fragments]
-    writer = _Writer(codec(like.compressor), start)
+    writer = _Writer(start)
+    blocks = b"".join(FRAGMENT.pack(*fragment, 0) for fragment in fragments)
+    owners = b"".join(map(OWNER.pack, tree.owners))
     superblock = replace(
         like,
         inodes=len(tree.references),
@@ -44,14 +47,12 @@ def finished(
         flags=like.flags & OPTIONS | EXPORTABLE,
         ids=len(tree.owners),
         root=reference,
-        inode_table=writer.stream(tree.inodes.finished()),
-        directory_table=writer.stream(tree.directories.finished()),
-        fragment_table=writer.table(
-            b"".join(FRAGMENT.pack(*fragment, 0) for fragment in fragments)
-        ),
-        export_table=writer.table(little_endian(tree.references)),
-        id_table=writer.table(b"".join(map(OWNER.pack, tree.owners))),
-        xattr_table=writer.xattrs(tree),
+        inode_table=writer.put(tree.inodes.finished(), writer.end),
+        directory_table=writer.put(tree.directories.finished(), writer.end),
+        fragment_table=writer.put(*table(blocks, writer.end, packer)),
+        export_table=writer.put(*table(little_endian(tree.references), writer.end, packer)),
+        id_table=writer.put(*table(owners, writer.end, packer)),
+        xattr_table=writer.put(*tree.xattrs.packed(writer.end, packer)),
         bytes_used=writer.end,
     )
     writer.written += bytes(-writer.end % _PADDING)
@@ -59,10 +60,9 @@ def finished(
 
 
 class _Writer:
-    """A writer of tables one behind the other, which returns the position of each."""
+    """A writer of tables one behind the other."""
 
-    def __init__(self, codec: Codec, start: int) -> None:
-        self._codec = codec
+    def __init__(self, start: int) -> None:
         self._start = start
         self.written = bytearray()
 
@@ -70,17 +70,7 @@ class _Writer:
     def end(self) -> int:
         return self._start + len(self.written)
 
-    def stream(self, data: bytes) -> int:
-        start = self.end
-        self.written += data
-        return start
-
-    def table(self, entries: bytes) -> int:
-        data, position = table(entries, self.end, self._codec)
-        self.written += data
-        return position
-
-    def xattrs(self, tree: TreeWriter) -> int:
-        data, position = tree.xattrs.packed(self.end, self._codec)
+    def put(self, data: bytes, position: int) -> int:
+        """Write a table, and return the position by which it is found."""
         self.written += data
         return position

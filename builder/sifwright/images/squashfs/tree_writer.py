@@ -11,14 +11,10 @@ from sifwright.images.squashfs.extents import RelocatedLayer
 from sifwright.images.squashfs.inodes import Directory, Inode
 from sifwright.images.squashfs.metadata import MetadataWriter
 from sifwright.images.squashfs.stack import TreeNode
-from sifwright.images.squashfs.structures import METADATA_BYTES
+from sifwright.images.squashfs.structures import METADATA_BYTES, NAME, RUN
 from sifwright.images.squashfs.xattrs import XattrTable
 
-# A run of names shares a block of inodes: how many less one, that block, the first one's number.
-_RUN = struct.Struct("<3I")
 _MAXIMUM_RUN = 256
-# Byte in that block, number less that of the first, kind, length less one.
-_NAME = struct.Struct("<HhHH")
 _MAXIMUM_STEP = (1 << 15) - 1
 # In a long directory, names to begin at: byte in its names, block of the stream, length less one.
 _INDEX = struct.Struct("<3I")
@@ -52,15 +48,12 @@ class TreeWriter:
         self.inodes, self.directories = MetadataWriter(codec), MetadataWriter(codec)
         self.xattrs = XattrTable()
         self.references = array("Q")
-        self._owners: dict[int, int] = {}
+        # In the order of their numbers, which are the values.
+        self.owners: dict[int, int] = {}
         self._moved = moved
         self._links = links
         # The numbers of files with several names, by their identities.
         self._written: dict[int, int] = {}
-
-    @property
-    def owners(self) -> list[int]:
-        return list(self._owners)
 
     def write(self, root: TreeNode) -> int:
         """Write the tree and return the reference of its root."""
@@ -119,7 +112,7 @@ class TreeWriter:
         )
 
     def _owner(self, node: TreeNode, index: int) -> int:
-        return self._owners.setdefault(node.layer.owner(index), len(self._owners))
+        return self.owners.setdefault(node.layer.owner(index), len(self.owners))
 
     def _names(self, entries: Iterable[_Written]) -> tuple[Directory, list[bytes]]:
         """Write the names in a directory, and an index if there are many."""
@@ -154,13 +147,11 @@ def _goes_on(run: Sequence[_Written], entry: _Written) -> bool:
 
 def _packed(run: Sequence[_Written]) -> bytes:
     first = run[0]
-    parts = [_RUN.pack(len(run) - 1, first.reference >> 16, first.number)]
-    for entry in run:
-        numbers = (
-            entry.reference & 0xFFFF,
-            entry.number - first.number,
-            entry.kind,
-            len(entry.name) - 1,
+    names = (
+        NAME.pack(
+            entry.reference & 0xFFFF, entry.number - first.number, entry.kind, len(entry.name) - 1
         )
-        parts.append(_NAME.pack(*numbers) + entry.name)
-    return b"".join(parts)
+        + entry.name
+        for entry in run
+    )
+    return RUN.pack(len(run) - 1, first.reference >> 16, first.number) + b"".join(names)

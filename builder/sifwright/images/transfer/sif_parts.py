@@ -36,7 +36,7 @@ _TITLE = "org.opencontainers.image.title"
 
 
 # More is no text that sifwright or Apptainer wrote.
-_MOST_TEXT = 64 << 20
+MOST_TEXT = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,15 +58,14 @@ class Piece:
 
     @property
     def descriptor(self) -> dict[str, Any]:
-        title = {_TITLE: self.name}
-        return {**_descriptor(self.media, self.digest, self.size), "annotations": title}
+        blob = _descriptor(self.media, self.digest, self.size)
+        return {**blob, "annotations": {_TITLE: self.name}}
 
 
 def parts(sif: Path) -> list[Piece]:
     """Return the parts that all bytes of a SIF come to; raise `SifError`."""
     partitions = sorted(sif_file.partitions(sif), key=lambda part: part.offset)
-    size = sif.stat().st_size
-    starts = [0, *(part.offset for part in partitions), partitions[-1].end, size]
+    starts = [0, *(part.offset for part in partitions), partitions[-1].end, sif.stat().st_size]
     names = ["header", *(part.name for part in partitions), "signature"]
     spans = zip(names, pairwise(starts), strict=True)
     pieces = [piece(sif, name, PART, start, end) for name, (start, end) in spans if end > start]
@@ -76,31 +75,29 @@ def parts(sif: Path) -> list[Piece]:
 
 def piece(path: Path, name: str, media: str, start: int, end: int) -> Piece:
     """Return a range of a file with its digest."""
-    span, sha256 = Range(path=path, offset=start, size=end - start), hashlib.sha256()
-    sif_file.update(sha256, span)
-    return Piece(span=span, digest=f"sha256:{sha256.hexdigest()}", media=media, name=name)
+    span = Range(path=path, offset=start, size=end - start)
+    return Piece(span=span, digest=f"sha256:{sif_file.sha256_of(span)}", media=media, name=name)
 
 
 def _packed(part: Piece) -> Piece:
     """Return the part as xz, unless it has too much to be text."""
-    if part.span.size > _MOST_TEXT:
+    if part.span.size > MOST_TEXT:
         return part
     with part.span.path.open("rb") as file:
         file.seek(part.span.offset)
         packed = lzma.compress(file.read(part.span.size))
-    digest = described(packed, PACKED)["digest"]
-    return replace(part, digest=digest, media=PACKED, packed=packed)
+    return replace(part, digest=_digest(packed), media=PACKED, packed=packed)
 
 
 def unpacked(data: bytes) -> bytes:
     """Return what a packed part had; raise `BadImage`."""
     unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ)
     try:
-        text = unpacker.decompress(data, max_length=_MOST_TEXT)
+        text = unpacker.decompress(data, max_length=MOST_TEXT)
     except lzma.LZMAError as error:
         raise BadImage(f"a part is no xz: {error}") from error
     if not unpacker.eof:
-        raise BadImage(f"a part is cut off, or has more than {_MOST_TEXT >> 20} MiB")
+        raise BadImage(f"a part is cut off, or has more than {MOST_TEXT >> 20} MiB")
     return text
 
 
@@ -124,7 +121,11 @@ def index(sif: Path, in_parts: bytes, whole: bytes | None) -> bytes:
 
 
 def described(data: bytes, media: str) -> dict[str, Any]:
-    return _descriptor(media, f"sha256:{hashlib.sha256(data).hexdigest()}", len(data))
+    return _descriptor(media, _digest(data), len(data))
+
+
+def _digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def _descriptor(media: str, digest: str, size: int) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def blobs(
         kinds = [item.get("artifactType") for item in value["manifests"]]
         ours = [blob for blob, kind in zip(entries, kinds, strict=True) if kind == ARTIFACT]
         value, _ = fetch((ours or entries)[0].digest if entries else "")
-    layers = documents.layers(value)
+    layers = documents.entries(value, "layers")
     sif = [blob for blob in layers if blob.media in {PART, PACKED, WHOLE}]
     if not sif or len({blob.media == WHOLE for blob in sif}) > 1:
         raise BadImage("is no SIF", "Pull an image of a system with: apptainer pull docker://NAME")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from sifwright.host.network.registry import Client, Reference
 from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.model import SourceError
 from sifwright.images.oci.documents import Blob
+from sifwright.images.oci.streams import CheckedStream
 from sifwright.images.sif import sif_file
 from sifwright.images.sources.registry_image import Remote, Resumed, located, named
 from sifwright.images.transfer import sif_parts
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 STATEMENTS_SUFFIX = ".intoto.jsonl"
 _SCHEME = "oras://"
 _BLOCK = 1 << 20
-_MOST_TEXT = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,8 +65,7 @@ def push(sif: Path, target: Reference, *, whole: bool, say: Callable[[str], None
         size = statements.stat().st_size
         name = f"statements{STATEMENTS_SUFFIX}"
         pieces.append(sif_parts.piece(statements, name, sif_parts.STATEMENTS, 0, size))
-    config = sif_parts.EMPTY_CONFIG
-    manifest = sif_parts.manifest(pieces, config, artifactType=sif_parts.ARTIFACT)
+    manifest = sif_parts.manifest(pieces, sif_parts.EMPTY_CONFIG, artifactType=sif_parts.ARTIFACT)
     entire, wholes = None, []
     if whole:
         wholes = [sif_parts.piece(sif, sif.name, sif_parts.WHOLE, 0, sif.stat().st_size)]
@@ -75,11 +73,18 @@ def push(sif: Path, target: Reference, *, whole: bool, say: Callable[[str], None
     client = Remote(target).client
     with _named(target):
         moved = _upload_all(client, [*pieces, *wholes], say)
-        _upload_empty(client)
+        empty = sif_parts.described(sif_parts.EMPTY, "")["digest"]
+        if not _is_there(client, empty):
+            _send(client, empty, sif_parts.EMPTY)
         for document in filter(None, (manifest, entire)):
             digest = sif_parts.described(document, "")["digest"]
-            _put_manifest(client, digest, document, sif_parts.MANIFEST)
-        _put_manifest(client, target.tag, sif_parts.index(sif, manifest, entire), sif_parts.INDEX)
+            _put(client, f"manifests/{digest}", document, sif_parts.MANIFEST)
+        _put(
+            client,
+            f"manifests/{target.tag}",
+            sif_parts.index(sif, manifest, entire),
+            sif_parts.INDEX,
+        )
     return moved
 
 
@@ -100,7 +105,7 @@ def pull(name: str, target: Path, *, http: bool) -> bool:
         _download(remote.client, sif, staging / target.name)
         if not sif_file.read(staging / target.name).partitions:
             raise BadImage("has no squashfs system partition")
-        if statements and statements.size < _MOST_TEXT:
+        if statements and statements.size < sif_parts.MOST_TEXT:
             _download(remote.client, [statements], staging / beside.name)
             files.publish_new(staging / beside.name, beside)
         (staging / target.name).chmod(0o755)
@@ -109,13 +114,15 @@ def pull(name: str, target: Path, *, http: bool) -> bool:
 
 
 def _upload_all(client: Client, pieces: Sequence[Piece], say: Callable[[str], None]) -> Moved:
+    from sifwright.host.network.http_session import Upload  # noqa: PLC0415  # as in http.py
 
     sent = new = 0
     for piece in pieces:
         if _is_there(client, piece.digest):
             continue
         say(f"{piece.name}: {piece.size / 1e6:.1f} MB …")
-        _upload(client, piece)
+        span = piece.span
+        _send(client, piece.digest, piece.packed or Upload(span.path, span.offset, span.size))
         sent, new = sent + piece.size, new + 1
     return Moved(bytes=sent, new=new, blobs=len(pieces))
 
@@ -124,35 +131,17 @@ def _is_there(client: Client, digest: str) -> bool:
     return client.ask(f"blobs/{digest}", method="HEAD").status_code == registry.OK
 
 
-def _upload(client: Client, piece: Piece) -> None:
-    from sifwright.host.network.http_session import Upload  # noqa: PLC0415  # as in http.py
-
-    span = piece.span
-    body = piece.packed or Upload(span.path, span.offset, span.size)
-    _send(client, piece.digest, body)
-
-
-def _upload_empty(client: Client) -> None:
-    digest = sif_parts.described(sif_parts.EMPTY, "")["digest"]
-    if not _is_there(client, digest):
-        _send(client, digest, sif_parts.EMPTY)
-
-
 def _send(client: Client, digest: str, body: Upload | bytes) -> None:
     with client.opened("blobs/uploads/", method="POST") as answer:
         registry.refuse(answer, client)
         address = answer.headers.get("Location", "")
     query = "&" if "?" in address else "?"
-    headers = {"Content-Type": "application/octet-stream"}
-    with client.opened(
-        f"{address}{query}digest={digest}", method="PUT", headers=headers, body=body
-    ) as answer:
-        registry.refuse(answer, client)
+    _put(client, f"{address}{query}digest={digest}", body, "application/octet-stream")
 
 
-def _put_manifest(client: Client, name: str, data: bytes, media: str) -> None:
+def _put(client: Client, path: str, body: Upload | bytes, media: str) -> None:
     headers = {"Content-Type": media}
-    with client.opened(f"manifests/{name}", method="PUT", headers=headers, body=data) as answer:
+    with client.opened(path, method="PUT", headers=headers, body=body) as answer:
         registry.refuse(answer, client)
 
 
@@ -161,7 +150,7 @@ def _download(client: Client, blobs: Sequence[Blob], target: Path) -> None:
     with files.name_file_in_errors(target), target.open("xb") as file:
         for blob in blobs:
             if blob.media == sif_parts.PACKED:
-                if blob.size > _MOST_TEXT:
+                if blob.size > sif_parts.MOST_TEXT:
                     raise BadImage(f"a part that should be text has {blob.size} bytes")
                 packed = io.BytesIO()
                 _copy(client, blob, packed)
@@ -171,13 +160,10 @@ def _download(client: Client, blobs: Sequence[Blob], target: Path) -> None:
 
 
 def _copy(client: Client, blob: Blob, target: BinaryIO) -> None:
-    sha256, left, source = hashlib.sha256(), blob.size, Resumed(client, blob)
-    while left and (data := source.read(min(left, _BLOCK))):
+    source = CheckedStream(Resumed(client, blob), blob.digest, blob.size)
+    while data := source.read(_BLOCK):
         target.write(data)
-        sha256.update(data)
-        left -= len(data)
-    if f"sha256:{sha256.hexdigest()}" != blob.digest:
-        raise BadImage(f"what came for {blob.digest} has the digest sha256:{sha256.hexdigest()}")
+    source.finish()
 
 
 @contextmanager

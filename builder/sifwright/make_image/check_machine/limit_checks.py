@@ -19,13 +19,13 @@ def require() -> None:
 
 def problems() -> Iterator[Problem]:
     yield from _too_low(limits.processes(), _PROCESSES, "processes and threads")
-    yield from _too_low(limits.open_files(), _FILES, "open files")
-    yield from _too_low(limits.address_space(), _ADDRESSES, "bytes of address space")
+    yield from _too_low(limits.of_shell("ulimit -n"), _FILES, "open files")
+    yield from _too_low(limits.of_shell("ulimit -v"), _ADDRESSES, "bytes of address space")
 
 
 def file_size_problems(size: int) -> Iterator[Problem]:
     """Yield a problem if no file may have as many bytes, as the image will."""
-    yield from _too_low(limits.file_size(), size, "bytes in one file")
+    yield from _too_low(limits.of_shell("ulimit -f"), size, "bytes in one file")
 
 
 def _too_low(all_limits: Iterable[Limit], needed: int, unit: str) -> Iterator[Problem]:

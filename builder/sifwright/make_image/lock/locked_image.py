@@ -12,7 +12,7 @@ from sifwright.host.network import registry
 from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.oci import documents
 from sifwright.images.oci.oci_layout import blob_name, resolved
-from sifwright.images.sources.registry_image import Remote
+from sifwright.images.sources.registry_image import Remote, Resumed
 from sifwright.make_image.downloads.fetch_file import CONTENT, NotFetched
 from sifwright.make_image.lock import locked_files
 
@@ -49,7 +49,7 @@ def collect(
     try:
         manifest = manifest_of(reference.digest, processor, text)
         for blob in (manifest.config, *manifest.layers):
-            entry(blob.digest, partial(remote.blob, blob))
+            entry(blob.digest, partial(Resumed, remote.client, blob))
     except (registry.RegistryError, BadImage, OSError, NotFetched) as error:
         fix = getattr(error, "fix", "") or _FIX
         raise BuildError.of(str(error), where=str(reference), fix=fix) from None

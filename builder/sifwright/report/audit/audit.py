@@ -3,9 +3,11 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from packaging.utils import canonicalize_name
 
 from sifwright.catalog import mirrors
 from sifwright.catalog.model import Catalog
@@ -27,23 +29,22 @@ _RELEASE = re.compile(r"^\s*deb\s+(?:\[[^]]*\]\s*)?(\S+)\s+(\S+)|^URIs:\s*(\S+)"
 
 @dataclass(kw_only=True)
 class Auditor:
-    """Collects findings. `catalog` has the sources of the image's layers, where it is known."""
+    """Looks for findings. `catalog` has the sources of the image's layers, where it is known."""
 
     contents: Inventory
     data: AuditData
     record: Mapping[str, Any] = field(default_factory=dict)
     catalog: Catalog | None = None
-    findings: list[Finding] = field(default_factory=list)
     compared: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
 
     def audit(self, image: str) -> Audit:
         """Return all findings; raises `MachineError` for a source that does not answer."""
-        for compare in (self._debian, self._rpm, self._osv, self._yanked, self._base, self._pins):
-            self.findings += compare()
+        parts = (self._debian, self._rpm, self._osv, self._yanked, self._base, self._pins)
+        findings = [finding for compare in parts for finding in compare()]
         return Audit(
             image=image,
-            findings=tuple(sorted(self.findings, key=lambda item: (item.rule, item.package))),
+            findings=tuple(sorted(findings, key=lambda item: (item.rule, item.package))),
             compared=tuple(self.compared),
             unchecked=tuple(self.unchecked),
         )
@@ -136,7 +137,7 @@ class Auditor:
         withdrawn = package_index.yanked([package.name for package in installed], index)
         self._note(len(installed), "Python", self.data.shown(index))
         for package in installed:
-            versions = withdrawn[osv.canonical(package.name)]
+            versions = withdrawn[canonicalize_name(package.name)]
             version = osv.public(package.version)
             if version in versions:
                 reason = versions[version] or "no reason is given"
@@ -161,13 +162,12 @@ class Auditor:
                 raise MachineError.of(str(error), where=name, fix=error.fix) from None
             self.compared.append(f"base image {source['ref']}")
             if now != source["digest"]:
-                message = f"{source['ref']} is {now} now"
                 yield Finding(
                     rule="stale-base",
                     package=source["ref"],
                     version=source["digest"],
                     fixed=now,
-                    message=message,
+                    message=f"{source['ref']} is {now} now",
                 )
 
     def _pins(self) -> Iterator[Finding]:
@@ -223,21 +223,23 @@ def _stanzas(
 
 
 def _newest(stanzas: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    compare, newest = _comparer(), dict[str, str]()
+    from univers.versions import DebianVersion  # noqa: PLC0415  # 0.1 s
+
+    newest: dict[str, str] = {}
     for stanza in stanzas:
         name, version = stanza["Package"], stanza["Version"]
-        if name not in newest or compare(newest[name], version):
-            newest[name] = version
+        newest[name] = max(newest.get(name, version), version, key=DebianVersion)
     return newest
 
 
 def _behind(
     installed: Iterable[Package], newest: Mapping[str, str], suite: str
 ) -> Iterator[Finding]:
-    compare = _comparer()
+    from univers.versions import DebianVersion  # noqa: PLC0415  # 0.1 s
+
     for package in installed:
         version = newest.get(package.name, "")
-        if version and compare(package.version, version):
+        if version and DebianVersion(package.version) < DebianVersion(version):
             yield _update(package, version, "", suite)
 
 
@@ -256,13 +258,6 @@ def _advised(
         if newer:
             last = max(newer, key=lambda item: RpmVersion(item.version))
             yield _update(package, last.version, last.identity, source)
-
-
-def _comparer() -> Callable[[str, str], bool]:
-    """Return what tells whether a version of Debian is older than another."""
-    from univers.versions import DebianVersion  # noqa: PLC0415  # 0.1 s
-
-    return lambda old, new: bool(DebianVersion(old) < DebianVersion(new))
 
 
 def _update(package: Package, version: str, identity: str, source: str) -> Finding:

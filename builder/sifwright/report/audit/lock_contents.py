@@ -66,11 +66,10 @@ def _system(lock: Lock) -> Iterator[tuple[str, str]]:
 
 
 def _packages(lock: Lock) -> Iterator[Package]:
-    for deb in lock.debs:
-        if not deb.only_build:
-            yield Package(
-                kind="debian", name=deb.name, version=deb.version, architecture=deb.architecture
-            )
+    for deb in (deb for deb in lock.debs if not deb.only_build):
+        yield Package(
+            kind="debian", name=deb.name, version=deb.version, architecture=deb.architecture
+        )
     for rpm in lock.rpms:
         yield Package(kind="rpm", name=rpm.name, version=rpm.version, architecture=rpm.architecture)
     python = [(wheel.name, wheel.version) for wheel in lock.wheels]

@@ -26,15 +26,12 @@ _DAMAGE = (
     *(NotImplementedError, RuntimeError, EOFError),
 )
 _PYPI = "PyPI"
-canonical = canonicalize_name
 
 
 def public(version: str) -> str:
     """Return a version as its index has it, without what a builder added behind a plus."""
-    try:
-        return Version(version).public
-    except InvalidVersion:
-        return version
+    known = _version(version)
+    return known.public if known else version
 
 
 def findings(installed: Sequence[Package], dump: str) -> Iterator[Finding]:
@@ -44,7 +41,7 @@ def findings(installed: Sequence[Package], dump: str) -> Iterator[Finding]:
     """
     by_name: dict[str, list[Package]] = defaultdict(list)
     for package in installed:
-        by_name[canonical(package.name)].append(package)
+        by_name[canonicalize_name(package.name)].append(package)
     is_of_python = False
     for document in _documents(dump):
         affected = list(_of_python(document, dump))
@@ -72,7 +69,7 @@ def _matches(
 ) -> Iterator[tuple[Package, Mapping[str, Any]]]:
     try:
         for entry in () if document.get("withdrawn") else affected:
-            for package in by_name.get(canonical(entry["package"]["name"]), ()):
+            for package in by_name.get(canonicalize_name(entry["package"]["name"]), ()):
                 if _is_affected(public(package.version), entry):
                     yield package, entry
     except (LookupError, TypeError, AttributeError) as error:

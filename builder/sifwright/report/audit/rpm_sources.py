@@ -35,10 +35,12 @@ def repositories(contents: Inventory) -> Iterator[tuple[str, str]]:
 
 def _values(contents: Inventory) -> Mapping[str, str]:
     """Return the variables of dnf: its own, and those of the image's files."""
-    release = contents.system.get("VERSION_ID", "")
+    system, release = contents.system, contents.system.get("VERSION_ID", "")
+    # 9 of 9.4, but the whole of 15.6: SUSE names its repositories by both numbers.
+    is_suse = "suse" in f"{system.get('ID', '')} {system.get('ID_LIKE', '')}"
     architectures = {package.architecture for package in contents.of("rpm")} - {"noarch"}
     own = {
-        "releasever": release if "." not in release else _releasever(contents.system),
+        "releasever": release if is_suse else release.partition(".")[0],
         "basearch": next(iter(sorted(architectures)), ""),
     }
     own["arch"] = own["basearch"]
@@ -48,10 +50,3 @@ def _values(contents: Inventory) -> Mapping[str, str]:
         if path.startswith(_VARIABLES)
     }
     return {**own, **files}
-
-
-def _releasever(system: Mapping[str, str]) -> str:
-    """Return 9 of 9.4, but the whole of 15.6: SUSE names its repositories by both numbers."""
-    version = system.get("VERSION_ID", "")
-    is_suse = "suse" in f"{system.get('ID', '')} {system.get('ID_LIKE', '')}"
-    return version if is_suse else version.partition(".")[0]

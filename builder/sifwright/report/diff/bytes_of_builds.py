@@ -58,24 +58,17 @@ def _layer(before: Descriptor, after: Descriptor, sifs: tuple[Path, Path]) -> It
     ]
     old, new = ({node.path: node for node in part.nodes()} for part in parts)
     paths = sorted({*old, *new})
-    doubtful = [path for path in paths if _same_file(old.get(path), new.get(path))]
+    doubtful = [path for path in old if path in new and old[path].kind == new[path].kind == "file"]
     first, second = (part.digests(doubtful) for part in parts)
     other = {path for path in doubtful if first[path] != second[path]}
     causes = dict(_causes(sorted(other)[:_NAMED], parts))
-    lines = []
-    for path in paths:
-        facts = [
-            *_facts(old.get(path), new.get(path)),
-            *([causes.get(path, "contents")] if path in other else []),
-        ]
-        if facts:
-            lines.append(f"    /{escape_name(path)}: {'; '.join(facts)}")
+    contents = {path: [causes.get(path, "contents")] for path in other}
+    facts = {
+        path: [*_facts(old.get(path), new.get(path)), *contents.get(path, ())] for path in paths
+    }
+    lines = [f"    /{escape_name(path)}: {'; '.join(facts[path])}" for path in paths if facts[path]]
     yield f"layer {after.name}: {len(lines) or 'no'} paths differ"
     yield from lines[:_NAMED]
-
-
-def _same_file(old: ListedPath | None, new: ListedPath | None) -> bool:
-    return old is not None and new is not None and {old.kind, new.kind} == {"file"}
 
 
 def _facts(old: ListedPath | None, new: ListedPath | None) -> Iterator[str]:

@@ -40,11 +40,10 @@ def difference_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _side(side: Side) -> str:
-    message = {"sif": "SIF", "plan": "plan", "defs": "plan of defs/"}[side.kind]
-    parts = [message]
-    if side.plan:
-        parts.append(f"{side.plan.site}/{side.plan.image}, plan {side.plan.id[:_BEGINNING]}")
-    return escape_name(f"{side.name}: {', '.join(parts)}")
+    kind = {"sif": "SIF", "plan": "plan", "defs": "plan of defs/"}[side.kind]
+    plan = side.plan
+    known = f", {plan.site}/{plan.image}, plan {plan.id[:_BEGINNING]}" if plan else ""
+    return escape_name(f"{side.name}: {kind}{known}")
 
 
 def _plan(changes: PlanChanges) -> Iterator[str]:
@@ -127,15 +126,12 @@ def _counts(states: Sequence[str]) -> str:
 
 
 def _sizes(old: LayerStack, new: LayerStack) -> Iterator[str]:
-    yield f"size  packed: {_change_of_size(sum(old.sizes), sum(new.sizes))}, {_layouts(old, new)}"
+    numbers = (len(stack.names) for stack in (old, new))
+    layouts = " -> ".join("flat" if number == 1 else f"{number} layers" for number in numbers)
+    yield f"size  packed: {_change_of_size(sum(old.sizes), sum(new.sizes))}, {layouts}"
     yield f"size  unpacked: {_change_of_size(old.unpacked, new.unpacked)}"
 
 
 def _change_of_size(old: int, new: int) -> str:
     sign = "+" if new >= old else "-"
     return f"{decimal(old)} -> {decimal(new)} ({sign}{decimal(abs(new - old))})"
-
-
-def _layouts(*stacks: LayerStack) -> str:
-    numbers = [len(stack.names) for stack in stacks]
-    return " -> ".join("flat" if number == 1 else f"{number} layers" for number in numbers)

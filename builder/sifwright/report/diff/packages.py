@@ -1,6 +1,6 @@
 """Compare the packages of two images."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sifwright.images.contents.packages import Package
@@ -32,15 +32,12 @@ class PackageChange:
 
 def compare(old: Iterable[Package], new: Iterable[Package]) -> list[PackageChange]:
     """Return added, removed and changed packages, in the order of kinds and names."""
-    return list(_changes(_versions(old), _versions(new)))
-
-
-def _changes(
-    old: dict[tuple[str, str], str], new: dict[tuple[str, str], str]
-) -> Iterator[PackageChange]:
-    for key in sorted({*old, *new}):
-        if old.get(key) != new.get(key):
-            yield PackageChange(kind=key[0], name=key[1], old=old.get(key), new=new.get(key))
+    before, after = _versions(old), _versions(new)
+    return [
+        PackageChange(kind=key[0], name=key[1], old=before.get(key), new=after.get(key))
+        for key in sorted({*before, *after})
+        if before.get(key) != after.get(key)
+    ]
 
 
 def _versions(packages: Iterable[Package]) -> dict[tuple[str, str], str]:

@@ -82,8 +82,7 @@ def _of_sif(path: Path) -> Side:
         plan = plan_file.parse_plan(text or b"")
     except ValueError:
         return Side(name=str(path), kind="sif", sif=path)
-    inputs = _inputs_in_cache(plan)
-    return Side(name=str(path), kind="sif", sif=path, plan=plan, inputs=inputs)
+    return Side(name=str(path), kind="sif", sif=path, plan=plan, inputs=_inputs_in_cache(plan))
 
 
 def _inputs_in_cache(plan: PlanFacts) -> dict[str, Mapping[str, str]]:

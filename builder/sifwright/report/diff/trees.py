@@ -45,9 +45,8 @@ class TreeChanges:
 
     def of(self, state: State) -> list[Difference]:
         """Return the differences of one state, the largest first, and bytecode last."""
-        differences = (difference for difference in self.differences if difference.state == state)
         return sorted(
-            differences,
+            (difference for difference in self.differences if difference.state == state),
             key=lambda difference: (difference.is_bytecode, -difference.bytes, difference.path),
         )
 
@@ -62,9 +61,11 @@ def candidates(old: LayerStack, new: LayerStack) -> Iterator[bytes]:
     """Yield the files whose contents must be compared: all else about them is equal."""
     for path, placed in new.tree.items():
         before, after = old.tree.get(path), placed.node
-        if before is None or {before.node.kind, after.kind} != {"file"}:
-            continue
-        if before.node.size == after.size > 0:
+        if (
+            before is not None
+            and before.node.kind == after.kind == "file"
+            and before.node.size == after.size > 0
+        ):
             yield path
 
 

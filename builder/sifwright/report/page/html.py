@@ -33,8 +33,9 @@ def render(facts: Facts) -> str:
 def render_fleet(images: Sequence[ImageState], date: str) -> str:
     """Return the text of the page about all images."""
     counts = Counter(image.state for image in images)
-    page = _template("fleet")
-    return page.render(images=images, date=date, counts=counts, style=_text("report.css"))
+    return _template("fleet").render(
+        images=images, date=date, counts=counts, style=_text("report.css")
+    )
 
 
 @cache

@@ -18,10 +18,9 @@ def gather(folder: NativeFolder) -> Facts:
     """Read the version in use; raises `UsageError` if the folder is none of ours or has none."""
     version = folder.in_use()
     tree = _tree(version.folder)
-    wanted = packages.sources(tree, names_only=False)
     texts = {
         path: (version.folder / os.fsdecode(path)).read_bytes()
-        for path in wanted
+        for path in packages.sources(tree, names_only=False)
         if tree[path].node.kind == "file"
     }
     installed = packages.find(texts, tree)

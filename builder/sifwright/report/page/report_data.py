@@ -76,7 +76,11 @@ def gather(output: ImageFolder) -> Facts:
         by_layer=by_layer,
         packages=tuple(installed),
         packed=output.link.stat().st_size,
-        statements=_statements(output.link),
+        statements={
+            item.name: item.size
+            for item in sif_file.read(output.link).descriptors
+            if item.name in write_statements.FILES
+        },
     )
 
 
@@ -91,38 +95,26 @@ def _definition(output: ImageFolder, plan: PlanFacts) -> str:
     return data.decode(errors="replace")
 
 
-def _statements(path: Path) -> dict[str, int]:
-    """Return the bytes of the SBOM and the provenance in the SIF, by name."""
-    objects = sif_file.read(path).descriptors
-    return {item.name: item.size for item in objects if item.name in write_statements.FILES}
-
-
 def timeline(record: Mapping[str, Any]) -> tuple[Event, ...]:
     """Return the steps of the build in their order; nothing if the record has none."""
     try:
-        return tuple(_event(event) for event in record["timeline"])
+        return tuple(
+            Event(
+                step=str(event["step"]),
+                state=str(event["state"]),
+                start=float(event["start"]),
+                seconds=float(event["seconds"]),
+            )
+            for event in record["timeline"]
+        )
     except (TypeError, ValueError, LookupError, AttributeError):
         return ()
 
 
-def _event(event: Mapping[str, Any]) -> Event:
-    return Event(
-        step=str(event["step"]),
-        state=str(event["state"]),
-        start=float(event["start"]),
-        seconds=float(event["seconds"]),
-    )
-
-
 def _record(path: Path) -> dict[str, Any]:
     """Return the record, or {}: the page can do without it."""
-    try:
-        record = small_file.read_json(path)
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(record, dict) or not isinstance(record.get("sources", []), list):
-        return {}
-    return record
+    record = small_file.read_object(path)
+    return record if isinstance(record.get("sources", []), list) else {}
 
 
 def _plan(record: Mapping[str, Any], text: bytes, sif: Path) -> PlanFacts:

@@ -81,11 +81,8 @@ class Supervisor:
             except OSError:
                 # The kernel says what is wrong, in its own way.
                 result = None
-            if result is None:
-                answer = _ANSWER.pack(identity, 0, 0, _CONTINUE)
-            else:
-                answer = _ANSWER.pack(identity, 0, result, 0)
-            fcntl.ioctl(listener, _SEND, answer)
+            flags = _CONTINUE if result is None else 0
+            fcntl.ioctl(listener, _SEND, _ANSWER.pack(identity, 0, result or 0, flags))
 
     def _stat(self, target: Target, address: int) -> int | None:
         size, offset = _STAT[os.uname().machine]
@@ -132,9 +129,6 @@ class Supervisor:
         """Remember which other id a program wants to have; the kernel refuses it."""
         for argument in arguments[:3]:
             if 0 < argument & _UNCHANGED < _UNCHANGED:
-                self.wanted[_name(pid), argument & _UNCHANGED] = None
+                name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace")
+                self.wanted[name.strip(), argument & _UNCHANGED] = None
                 return
-
-
-def _name(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()

@@ -33,7 +33,9 @@ class Target:
     def _open(self) -> int:
         own = f"/proc/{self._pid}"
         start = f"{own}/fd/{self._folder}" if self._folder >= 0 else f"{own}/cwd"
-        path = self._read_path()
+        path = b""
+        if self._address:
+            path = kernel.memory(self._pid, self._address, _PATH_MAX).partition(b"\0")[0]
         if not path:
             # Without AT_EMPTY_PATH that is an error, and the kernel's to say.
             if not self._flags & kernel.AT_EMPTY_PATH:
@@ -47,11 +49,6 @@ class Target:
             return kernel.open_in(root, path, os.O_PATH | nofollow)
         finally:
             os.close(root)
-
-    def _read_path(self) -> bytes:
-        if not self._address:
-            return b""
-        return kernel.memory(self._pid, self._address, _PATH_MAX).partition(b"\0")[0]
 
     def _below_root(self, link: str) -> bytes:
         """Return a folder's path in the root of the process; /proc shows another path."""

@@ -259,11 +259,9 @@ def translate_errors(engine: Docker, *, missing: bool = False, pulling: str = ""
     """
     try:
         yield
-    except errors.NotFound as error:
-        if missing:
-            raise
-        raise _error(engine, one_line(error), pulling) from None
     except errors.DockerException as error:
+        if missing and isinstance(error, errors.NotFound):
+            raise
         raise _error(engine, one_line(error), pulling) from None
     except LOST as error:
         raise BuildError.of(

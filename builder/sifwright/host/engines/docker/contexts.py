@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -74,8 +74,7 @@ def _no_address(text: str) -> str:
     if not mark:
         return "is no address of an engine: what kind it is (unix://) is not said"
     if kind == "unix":
-        whole = rest.startswith("/") and rest.strip("/")
-        return "" if whole else "names no socket by its whole path"
+        return "" if re.match("/+[^/]", rest) else "names no socket by its whole path"
     if kind not in {"tcp", "http", "https", "ssh"}:
         return f"is no address of an engine here: nothing is known of {kind}://"
     try:
@@ -92,8 +91,7 @@ def _of_context() -> str:
     origin = "DOCKER_CONTEXT"
     if not (name := os.environ.get(origin, "")):
         origin = str(folder / "config.json")
-        with suppress(OSError, ValueError, AttributeError):
-            name = str(small_file.read_json(Path(origin)).get("currentContext") or "")
+        name = str(small_file.read_object(Path(origin)).get("currentContext") or "")
     if name in {"", "default"}:
         return ""
     file = folder / "contexts" / "meta" / hashlib.sha256(name.encode()).hexdigest() / "meta.json"
@@ -129,8 +127,7 @@ def check() -> None:
         with _said("a login in it is not NAME:PASSWORD in base64"):
             auth.load_config(config_dict=data)
     except (errors.DockerException, AttributeError, TypeError, ValueError, RecursionError) as error:
-        is_deep = isinstance(error, RecursionError)
-        reason = "nested too deeply" if is_deep else one_line(error)
+        reason = "nested too deeply" if isinstance(error, RecursionError) else one_line(error)
         raise MachineError.of(
             f"Docker's settings cannot be used: {reason}",
             where=str(config.find_config_file()),
