@@ -240,10 +240,10 @@ def test_objects_beyond_4_gb_are_where_the_engine_finds_them(
         layout.partition(size, f"part-{number}", contents.arch, is_system=number == 0)
         for number, size in enumerate(sizes)
     ]
-    head, placed = layout.layout([layout.definition(0), *parts], contents.arch)
-    (tmp_path / "x.sif").write_bytes(head)
-    os.truncate(tmp_path / "x.sif", placed[-1].end)
+    plan = layout.layout([layout.definition(0), *parts], contents.arch)
+    (tmp_path / "x.sif").write_bytes(plan.head)
+    os.truncate(tmp_path / "x.sif", plan.descriptors[-1].end)
     listing = _said(engine, "sif", "list", tmp_path / "x.sif")
-    assert sif_file.read(tmp_path / "x.sif").descriptors == placed
-    for descriptor in placed:
+    assert sif_file.read(tmp_path / "x.sif").descriptors == plan.descriptors
+    for descriptor in plan.descriptors:
         assert f"|{descriptor.offset}-{descriptor.end} " in listing

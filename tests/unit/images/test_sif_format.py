@@ -133,16 +133,16 @@ def test_objects_follow_each_other_aligned(text: int, json: int, sizes: list[int
         layout.partition(size, f"layer-{number}", "amd64", is_system=number == 0)
         for number, size in enumerate([4096, *sizes])
     ]
-    head, placed = layout.layout([layout.definition(text), layout.metadata(json), *parts], "amd64")
-    header = Header.parse(head)
-    assert header.data_offset == len(head)
-    assert header.data_offset + header.data_size == placed[-1].end
-    assert header.total - header.free == len(placed)
-    assert (header.total == 48) == (len(placed) <= 40)
-    table = head[header.table_offset :][: header.table_size]
-    assert descriptors(table, placed[-1].end) == placed
+    plan = layout.layout([layout.definition(text), layout.metadata(json), *parts], "amd64")
+    header = Header.parse(plan.head)
+    assert header.data_offset == len(plan.head)
+    assert header.data_offset + header.data_size == plan.descriptors[-1].end
+    assert header.total - header.free == len(plan.descriptors)
+    assert (header.total == 48) == (len(plan.descriptors) <= 40)
+    table = plan.head[header.table_offset :][: header.table_size]
+    assert descriptors(table, plan.descriptors[-1].end) == plan.descriptors
     end = header.data_offset
-    for number, descriptor in enumerate(placed, start=1):
+    for number, descriptor in enumerate(plan.descriptors, start=1):
         assert (descriptor.id, descriptor.group, descriptor.created, descriptor.modified) == (
             number,
             1,
@@ -157,7 +157,7 @@ def test_objects_follow_each_other_aligned(text: int, json: int, sizes: list[int
 def test_signatures_have_room_in_every_image() -> None:
     for count in (1, 40, 41, 60, layout.MAXIMUM_OVERLAYS + 1):
         part = layout.partition(4096, "", "amd64", is_system=False)
-        header = Header.parse(layout.layout([part] * count, "amd64")[0])
+        header = Header.parse(layout.layout([part] * count, "amd64").head)
         assert header.free >= 8
 
 

@@ -1,7 +1,7 @@
 """The layout of a new SIF, decided from sizes alone, before a byte is written."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sifwright.errors import PlanError
 from sifwright.images.sif.format import (
@@ -29,6 +29,14 @@ MAXIMUM_OVERLAYS = 64
 _METADATA_NAME = "inspect-metadata.json"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layout:
+    """The start of a SIF, up to its first object, and the descriptors of all of them."""
+
+    head: bytes
+    descriptors: tuple[Descriptor, ...]
+
+
 def definition(size: int) -> Descriptor:
     return Descriptor(data_type=DataType.DEFINITION, size=size)
 
@@ -51,10 +59,9 @@ def partition(size: int, name: str, arch: str, *, is_system: bool) -> Descriptor
     )
 
 
-def layout(objects: Sequence[Descriptor], arch: str) -> tuple[bytes, tuple[Descriptor, ...]]:
-    """Return the start of a SIF, up to its first object, and the descriptors of all of them.
+def layout(objects: Sequence[Descriptor], arch: str) -> Layout:
+    """Place the objects one after the other; `arch` is a name of `ARCHITECTURES`.
 
-    The objects are placed one after the other. `arch` is a name of `ARCHITECTURES`.
     Raises `PlanError` for more overlays than Apptainer can mount.
     """
     overlays = sum(item.data_type is DataType.PARTITION for item in objects) - 1
@@ -75,7 +82,7 @@ def layout(objects: Sequence[Descriptor], arch: str) -> tuple[bytes, tuple[Descr
     )
     table = b"".join(item.packed() for item in descriptors)
     head = header.packed().ljust(_TABLE_OFFSET, b"\0") + table
-    return head.ljust(data_offset, b"\0"), descriptors
+    return Layout(head=head.ljust(data_offset, b"\0"), descriptors=descriptors)
 
 
 def _placed(objects: Sequence[Descriptor], start: int) -> tuple[Descriptor, ...]:

@@ -120,14 +120,13 @@ def write(target: Path, contents: Contents[Partition | Composed]) -> Digests:
     Raise `BuildError` if the target cannot be written or exists. Raise `PlanError` if a SIF has no
     room for the contents. After an error there is no new target.
     """
-    head, descriptors = layout.layout(list(_objects(contents)), contents.arch)
+    plan = layout.layout(list(_objects(contents)), contents.arch)
     texts = [text for text in (contents.definition, contents.metadata) if text is not None]
     parts = []
     with created(target) as writer:
-        writer.write(head + b"".join(texts))
-        for descriptor, partition in zip(
-            descriptors[len(texts) :], contents.partitions, strict=False
-        ):
+        writer.write(plan.head + b"".join(texts))
+        places = plan.descriptors[len(texts) :]
+        for descriptor, partition in zip(places, contents.partitions, strict=False):
             writer.pad(descriptor.offset)
             sha256 = partition.add(writer, descriptor.size)
             parts.append((descriptor.offset, descriptor.size, sha256))

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from sifwright.images.sif.copy_data import Range
 from sifwright.images.squashfs import inodes, structures, xattrs
@@ -23,8 +24,12 @@ from sifwright.system import files
 _NOWHERE = {b"", b".", b".."}
 
 
-# A name in a directory, a reference to its inode, and the kind of that.
-DirectoryEntry = tuple[bytes, int, int]
+class DirectoryEntry(NamedTuple):
+    """A name in a directory, a reference to its inode, and the kind of that."""
+
+    name: bytes
+    reference: int
+    kind: int
 
 
 class Squashfs:
@@ -88,7 +93,7 @@ class Squashfs:
                 if name <= before or name in _NOWHERE or b"/" in name or b"\0" in name:
                     raise BadSquashfs("is damaged: a name that cannot be one")
                 before = name
-                yield name, block << 16 | offset, kind
+                yield DirectoryEntry(name, block << 16 | offset, kind)
 
     def contents(self, span: Span) -> Iterator[bytes]:
         """Yield the bytes of a file, block by block."""
