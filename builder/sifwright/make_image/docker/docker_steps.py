@@ -82,7 +82,9 @@ class DockerSteps:
         build, step, watcher = self.build, self.plan.steps[number], self.build.context.watcher
         first = len(watcher.used)
         with workspace(build.context.work_dir) as scratch:
-            archive = archives.step(scratch, self.plan, number, build.context.settings, kept)
+            archive = archives.step(
+                scratch / "build", self.plan, number, build.context.settings, kept
+            )
             with build.run_archive(lower, (step.layer.name, step.id), archive) as (container, left):
                 message = f"layer {step.layer.name}, step {step.id}"
                 image = build.commit(container, key, message)
@@ -128,7 +130,7 @@ class DockerSteps:
         if image := build.find_result(key):
             return image
         with workspace(build.context.work_dir) as scratch:
-            archive = archives.closing(scratch, files)
+            archive = archives.closing(scratch / "build", files)
             with build.run_archive(lower, ("sifwright", self.plan.id), archive) as (container, _):
                 return build.commit(container, key, f"tests and plan {self.plan.id}")
 

@@ -112,9 +112,13 @@ def member(entry: tarfile.TarInfo, data: Readable | None) -> Iterator[bytes]:
 
 
 def text(name: str, data: bytes) -> Iterator[bytes]:
+    return _plain_file(name, len(data), io.BytesIO(data))
+
+
+def _plain_file(name: str, size: int, data: Readable) -> Iterator[bytes]:
     entry = tarfile.TarInfo(name)
-    entry.size = len(data)
-    return member(entry, io.BytesIO(data))
+    entry.size = size
+    return member(entry, data)
 
 
 def load_tree(
@@ -173,10 +177,8 @@ def _tree_archive(layer: Path, described: dict[str, Any]) -> Iterator[bytes]:
     config = json.dumps(described).encode()
     name = f"{hashlib.sha256(config).hexdigest()}.json"
     yield from text(name, config)
-    entry = tarfile.TarInfo(_LAYER)
-    entry.size = layer.stat().st_size
     with layer.open("rb") as data:
-        yield from member(entry, data)
+        yield from _plain_file(_LAYER, layer.stat().st_size, data)
     yield from _end(name, [_LAYER])
 
 
@@ -221,9 +223,8 @@ def _manifest(opened: Opened, processor: str) -> documents.Manifest:
 
 def _blob(digest: str, data: IO[bytes]) -> Iterator[bytes]:
     """Yield a blob and compare its digest: engines compare layers with the configuration only."""
-    entry = tarfile.TarInfo(oci_layout.blob_name(digest))
-    entry.size = data.seek(0, 2)
+    size = data.seek(0, os.SEEK_END)
     data.seek(0)
     checked = CheckedStream(data, digest)
-    yield from member(entry, checked)
+    yield from _plain_file(oci_layout.blob_name(digest), size, checked)
     checked.finish()
