@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.images.contents.inventory import Inventory
     from sifwright.make_image.cache.store import CacheEntry
-    from sifwright.make_image.lock.installed import PythonKey
     from sifwright.make_image.resolve_request.base_image import BaseImage
     from sifwright.make_image.resolve_request.build_request import BuildRequest
     from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
@@ -71,12 +70,11 @@ def refuse_unlockable(plan: Plan) -> None:
 
 
 def _lock(engine: ApptainerSteps, results: Sequence[CacheEntry], progress: Progress) -> Lock:
-    context = engine.context
-    plan, base = context.plan, context.base
+    context, plan, base = engine.context, engine.context.plan, engine.context.base
     given = _inventory(results[:1]) if base.kind in _IMAGES else None
     image = _inventory(results)
-    debs, listing = _debs(context.plan, results[-1], image, given)
-    wheels, unlocked = _python(context.plan, image, given)
+    debs, listing = _debs(plan, results[-1], image, given)
+    wheels, unlocked = _python(plan, image, given)
     if unlocked:
         names = ", ".join(f"{item.name} {item.version}" for item in unlocked)
         progress.note(f"no wheel in this machine's indexes is locked for: {names}")
@@ -156,15 +154,10 @@ def _python(
     for name, version in keys:
         offered = offers.get((name, version), ())
         if offer := find_wheels.fitting(offered, present[name, version]):
-            wheels.append(_wheel((name, version), offer))
+            wheels.append(offer.locked(name, version))
         else:
             unlocked.append(Unlocked(name=name, version=version))
     return tuple(wheels), tuple(unlocked)
-
-
-def _wheel(key: PythonKey, offer: find_wheels.Offer) -> Wheel:
-    name, version = key
-    return Wheel(name=name, version=version, file=offer.file, sha256=offer.sha256, url=offer.url)
 
 
 def _sources(plan: Plan, results: Sequence[CacheEntry]) -> Iterator[LockedSource]:

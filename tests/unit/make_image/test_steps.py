@@ -74,7 +74,6 @@ def pack(_changes: Path, folder: Path, *_: object, **__: object) -> PackedLayer:
         listing=folder / LISTING,
         entries=1,
         bytes=1,
-        whiteouts=0,
         capabilities=False,
         doubts="",
     )

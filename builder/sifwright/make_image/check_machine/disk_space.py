@@ -34,13 +34,9 @@ def summary_line(needs: DiskNeeds, output: Path) -> str:
 def problems(needs: DiskNeeds, output: Path) -> Iterator[Problem]:
     """Yield each file system that has too little, for all that goes there."""
     yield from _too_few_bytes(needs, output)
-    yield from _too_few_inodes(needs.temporary_files)
-
-
-def _too_few_inodes(needed: int) -> Iterator[Problem]:
-    temporary, variable = temporary_root(), _variable()
-    if message := lacking_inodes(temporary, needed):
-        fix = f"Remove files there, or set {variable} to another folder."
+    temporary = temporary_root()
+    if message := lacking_inodes(temporary, needs.temporary_files):
+        fix = f"Remove files there, or set {_variable()} to another folder."
         yield Problem(where=str(temporary), what=message, fix=fix)
 
 

@@ -52,9 +52,7 @@ def problems(
 ) -> Iterator[Problem]:
     """Yield what these steps download, and the image below them, if it cannot be fetched."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for problem in pool.map(lambda check: check(), _checks(steps, machine, image)):
-            if problem is not None:
-                yield problem
+        yield from filter(None, pool.map(lambda check: check(), _checks(steps, machine, image)))
     packages = [
         (step.layer.name, requirement, pip_settings.redirected(index))
         for step in steps

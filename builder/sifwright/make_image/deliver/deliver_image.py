@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sifwright.images.sif import sif_file
-from sifwright.images.sif.format import ARCHITECTURES
+from sifwright.images.sif.format import architecture_of
 from sifwright.make_image.deliver import oci_archive
 from sifwright.make_image.deliver.flatten_sif import flatten_sif
 from sifwright.system import files
@@ -42,8 +42,7 @@ def deliver(sif: Path, delivery: Delivery) -> None:
         squashfs = finished if delivery.form == "squashfs" else staging / "image.sqsh"
         _write_squashfs(sif, squashfs)
         if delivery.form == "oci":
-            names = {code: name for name, code in ARCHITECTURES.items()}
-            architecture = names.get(image.header.arch, "unknown")
+            architecture = architecture_of(image.header.arch) or "unknown"
             oci_archive.write(squashfs, finished, name=delivery.name, architecture=architecture)
         files.publish(finished, delivery.path)
 

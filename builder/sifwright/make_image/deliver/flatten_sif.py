@@ -33,14 +33,15 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
     image, parts = sif_file.read(source), sif_file.partitions(source)
     _refuse_other_overlays(image)
     ranges = [Range(path=source, offset=part.offset, size=part.size) for part in parts]
-    if len(parts) == 1 and compression in {"", _compression(ranges[0])}:
+    is_kept = compression in {"", _compression(ranges[0])}
+    if len(parts) == 1 and is_kept:
         raise UsageError.of("is flat already", where=str(source), fix="Copy it as it is.")
     is_there = UsageError.of("is there already", where=str(target), fix="Give another name.")
     if target.exists():
         raise is_there
     # Beside the target, so that putting it in place is a rename.
     with workspace(temporary_root()) as work_dir, workspace(target.parent) as staging:
-        partition = _joined(ranges, compression)
+        partition = _joined(ranges) if is_kept else None
         if partition is None:
             # The final size is unknown yet.
             _require_room(target.parent, sum(part.size for part in parts))
@@ -71,12 +72,11 @@ def _compression(part: Range) -> str | None:
         return None
 
 
-def _joined(ranges: Sequence[Range], compression: str) -> Partition | Composed | None:
+def _joined(ranges: Sequence[Range]) -> Partition | Composed | None:
     """Join the compressed blocks unchanged, if that is possible."""
     # Else compressed by something else, or with notes of an overlay driver: unsquashfs reads those.
     with suppress(BadSquashfs):
-        if compression in {"", join_layers.compression(ranges[0])}:
-            return Composed(pieces=join_layers.join(ranges), name="rootfs", is_system=True)
+        return Composed(pieces=join_layers.join(ranges), name="rootfs", is_system=True)
     return None
 
 

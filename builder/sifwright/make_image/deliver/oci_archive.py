@@ -16,9 +16,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sifwright.errors import BuildError, MachineError
 from sifwright.images.oci.oci_layout import blob_name
-from sifwright.images.transfer.sif_parts import INDEX, MANIFEST
+from sifwright.images.transfer.sif_parts import INDEX, MANIFEST, described
+from sifwright.system import files
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 _CONFIG = "application/vnd.oci.image.config.v1+json"
@@ -46,27 +48,33 @@ def write(squashfs: Path, target: Path, *, name: str, architecture: str) -> None
     Raises `BuildError` if the squashfs file cannot be read.
     """
     layer = target.with_name(f"{target.name}.layer")
-    config = _json(_described(_pack_layer(squashfs, layer), architecture))
-    size = layer.stat().st_size
-    with layer.open("rb") as file:
-        digest = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-    manifest = _json(
-        {
-            "schemaVersion": 2,
-            "mediaType": MANIFEST,
-            "config": _blob(_CONFIG, _digest(config), len(config)),
-            "layers": [_blob(_LAYER, digest, size)],
-        }
-    )
+    config = _json(_image_config(_pack_layer(squashfs, layer), architecture))
+    size, digest = layer.stat().st_size, f"sha256:{files.sha256(layer)}"
+    blob = {"mediaType": _LAYER, "digest": digest, "size": size}
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
-        _add(archive, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
-        for data in (config, manifest):
-            _add(archive, blob_name(_digest(data)), data)
-        _add(archive, "index.json", _index(manifest, name))
-        _add(archive, "manifest.json", _docker_manifest(config, digest, name))
+        for path, data in _documents(config, blob, name).items():
+            _add_file(archive, path, io.BytesIO(data), len(data))
         with layer.open("rb") as file:
             _add_file(archive, blob_name(digest), file, size)
     layer.unlink()
+
+
+def _documents(config: bytes, layer: Mapping[str, Any], name: str) -> dict[str, bytes]:
+    """Return all files of the archive but the layer, by their paths."""
+    of_config = described(config, _CONFIG)
+    parts = {"config": of_config, "layers": [layer]}
+    manifest = _json({"schemaVersion": 2, "mediaType": MANIFEST, **parts})
+    entry = {**described(manifest, MANIFEST), "annotations": {_NAME: name}}
+    config_file, layer_file = blob_name(of_config["digest"]), blob_name(layer["digest"])
+    return {
+        "oci-layout": _json({"imageLayoutVersion": "1.0.0"}),
+        config_file: config,
+        blob_name(entry["digest"]): manifest,
+        "index.json": _json({"schemaVersion": 2, "mediaType": INDEX, "manifests": [entry]}),
+        "manifest.json": _json(
+            [{"Config": config_file, "RepoTags": [name], "Layers": [layer_file]}]
+        ),
+    }
 
 
 def _pack_layer(squashfs: Path, layer: Path) -> str:
@@ -89,7 +97,7 @@ def _pack_layer(squashfs: Path, layer: Path) -> str:
     return f"sha256:{sha256.hexdigest()}"
 
 
-def _described(diff_id: str, architecture: str) -> dict[str, Any]:
+def _image_config(diff_id: str, architecture: str) -> dict[str, Any]:
     return {
         "architecture": architecture,
         "os": "linux",
@@ -99,30 +107,8 @@ def _described(diff_id: str, architecture: str) -> dict[str, Any]:
     }
 
 
-def _index(manifest: bytes, name: str) -> bytes:
-    blob = {**_blob(MANIFEST, _digest(manifest), len(manifest)), "annotations": {_NAME: name}}
-    return _json({"schemaVersion": 2, "mediaType": INDEX, "manifests": [blob]})
-
-
-def _docker_manifest(config: bytes, layer: str, name: str) -> bytes:
-    image = {"Config": blob_name(_digest(config)), "RepoTags": [name], "Layers": [blob_name(layer)]}
-    return _json([image])
-
-
-def _blob(media: str, digest: str, size: int) -> dict[str, Any]:
-    return {"mediaType": media, "digest": digest, "size": size}
-
-
-def _digest(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
 def _json(value: object) -> bytes:
     return json.dumps(value, sort_keys=True).encode()
-
-
-def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
-    _add_file(archive, name, io.BytesIO(data), len(data))
 
 
 def _add_file(archive: tarfile.TarFile, name: str, data: IO[bytes], size: int) -> None:

@@ -20,18 +20,16 @@ ENTER = ("/bin/sh", f"{build_files.BUILD}/enter")
 
 
 def step(
-    work_dir: Path, plan: Plan, number: int, settings: Settings, kept: Mapping[str, str]
+    build: Path, plan: Plan, number: int, settings: Settings, kept: Mapping[str, str]
 ) -> bytes:
-    """Return the archive that runs a step; `work_dir` is an empty folder."""
-    build = work_dir / "build"
+    """Return the archive that runs a step; `build` is a new folder."""
     build_folder.prepare(build, plan, number, settings, kept)
     return _archive(build)
 
 
-def closing(work_dir: Path, files: Iterable[LayerFile]) -> bytes:
+def closing(build: Path, files: Iterable[LayerFile]) -> bytes:
     """Return the archive that writes the files of the plan into the image."""
-    build, carried = work_dir / "build", f"{build_files.BUILD}/files"
-    lines = ["set -e", "umask 022"]
+    carried, lines = f"{build_files.BUILD}/files", ["set -e", "umask 022"]
     build.mkdir()
     for number, file in enumerate(files):
         copy = replace(file, path=f"{carried}/{number}", executable=False)
@@ -44,9 +42,8 @@ def closing(work_dir: Path, files: Iterable[LayerFile]) -> bytes:
     return _archive(build)
 
 
-def program(work_dir: Path, files: Iterable[LayerFile], machine: Path, command: str) -> bytes:
+def program(build: Path, files: Iterable[LayerFile], machine: Path, command: str) -> bytes:
     """Return the archive that runs a command with the machine's settings and these files."""
-    build = work_dir / "build"
     build_folder.copy_settings(build, machine)
     write_files(build, files, build_files.BUILD)
     (build / "run").write_text(f"set -ex\numask 022\n{command}\n", encoding="utf-8")

@@ -83,7 +83,8 @@ def _debootstrapped(build: DockerBuild, start: oci_config.Debootstrap) -> str:
     reference = base_image.redirected_reference(build.context.plan.site, start.name)
     host = build.engine.identity(str(reference)) or pull(build, reference)
     with workspace(build.context.work_dir) as scratch:
-        archive = archives.program(scratch, programs, build.machine, shlex.join(start.command))
+        machine, command = build.context.settings.machine, shlex.join(start.command)
+        archive = archives.program(scratch / "build", programs, machine, command)
         with build.run_archive(host, ("debootstrap", start.suite), archive) as (container, _):
             tree = build.engine.get(container, f"{oci_config.ROOT}/.")
             return build.tag_result(load_tree(build, tree), key)

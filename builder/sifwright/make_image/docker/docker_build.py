@@ -42,10 +42,6 @@ class DockerBuild:
     tags: list[str] = field(default_factory=list)
 
     @property
-    def machine(self) -> Path:
-        return self.context.settings.machine
-
-    @property
     def mirrors(self) -> dict[str, str]:
         return build_folder.mirrors(self.context.header)
 
@@ -158,8 +154,7 @@ class StepOutput:
             self._rest = ""
 
     def _line(self, line: str) -> None:
-        match = _KEPT.fullmatch(line)
-        if match:
+        if match := _KEPT.fullmatch(line):
             with suppress(ValueError):
                 data = base64.b64decode(match[2], validate=True)
                 # Any bytes become text that JSON can hold, and the same bytes again (PEP 383).

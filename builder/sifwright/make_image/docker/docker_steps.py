@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from sifwright.errors import BuildError
@@ -40,9 +40,9 @@ class StepImage:
     """
 
     image: str
-    kept: Mapping[str, str]
-    used: Sequence[SourceDigest]
-    mirrors: Mapping[str, str]
+    kept: Mapping[str, str] = field(default_factory=dict)
+    used: Sequence[SourceDigest] = ()
+    mirrors: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
@@ -63,10 +63,8 @@ class DockerSteps:
         build, step = self.build, self.plan.steps[number]
         if not below:
             self.base = prepare_base(build)
-        lower = below[-1].image if below else self.base
-        kept = {}
-        if below:
-            kept = build_folder.moved(below[-1].kept, below[-1].mirrors, build.mirrors)
+        last = below[-1] if below else StepImage(image=self.base)
+        lower, kept = last.image, build_folder.moved(last.kept, last.mirrors, build.mirrors)
         key = step_keys.step_key(step, build.build_environment, lower)
         build.context.watcher.timer.start(step.layer.name)
         image = build.find_result(key)
@@ -84,7 +82,9 @@ class DockerSteps:
         build, step, watcher = self.build, self.plan.steps[number], self.build.context.watcher
         first = len(watcher.used)
         with workspace(build.context.work_dir) as scratch:
-            archive = archives.step(scratch, self.plan, number, build.context.settings, kept)
+            archive = archives.step(
+                scratch / "build", self.plan, number, build.context.settings, kept
+            )
             with build.run_archive(lower, (step.layer.name, step.id), archive) as (container, left):
                 message = f"layer {step.layer.name}, step {step.id}"
                 image = build.commit(container, key, message)
@@ -130,7 +130,7 @@ class DockerSteps:
         if image := build.find_result(key):
             return image
         with workspace(build.context.work_dir) as scratch:
-            archive = archives.closing(scratch, files)
+            archive = archives.closing(scratch / "build", files)
             with build.run_archive(lower, ("sifwright", self.plan.id), archive) as (container, _):
                 return build.commit(container, key, f"tests and plan {self.plan.id}")
 
@@ -164,15 +164,9 @@ class DockerSteps:
 @contextmanager
 def open_engine(context: BuildContext, engine: Docker) -> Iterator[DockerSteps]:
     """Yield the engine; its images stay for the next build, unless there is to be no cache."""
-    with open_build(context, engine) as build:
-        yield DockerSteps(build=build)
-
-
-@contextmanager
-def open_build(context: BuildContext, engine: Docker) -> Iterator[DockerBuild]:
     build = DockerBuild(context=context, engine=engine)
     try:
-        yield build
+        yield DockerSteps(build=build)
     finally:
         if not context.options.cached:
             build.untag_results()

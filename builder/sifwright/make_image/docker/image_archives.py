@@ -16,7 +16,7 @@ import lzma
 import os
 import tarfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ from sifwright.images.oci import documents, oci_layout
 from sifwright.images.oci.streams import CheckedStream, PieceStream
 from sifwright.make_image.docker.docker_build import DockerBuild
 from sifwright.render.oci_config import Local, OciConfig
+from sifwright.system import files
 from sifwright.system.tempdirs import TEMPORARY_FIX
 
 if TYPE_CHECKING:
@@ -111,9 +112,13 @@ def member(entry: tarfile.TarInfo, data: Readable | None) -> Iterator[bytes]:
 
 
 def text(name: str, data: bytes) -> Iterator[bytes]:
+    return _plain_file(name, len(data), io.BytesIO(data))
+
+
+def _plain_file(name: str, size: int, data: Readable) -> Iterator[bytes]:
     entry = tarfile.TarInfo(name)
-    entry.size = len(data)
-    return member(entry, io.BytesIO(data))
+    entry.size = size
+    return member(entry, data)
 
 
 def load_tree(
@@ -145,27 +150,26 @@ def _filtered(tree: Iterator[bytes], left_out: Collection[str]) -> Iterator[byte
 
 def _described(build: DockerBuild, layer: Path, config: OciConfig | None) -> dict[str, Any]:
     """Return the image's configuration by OCI's image specification."""
-    with layer.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    settings: dict[str, Any] = {}
-    if config:
-        settings = {
-            "Env": [f"{name}={value}" for name, value in config.env.items()],
-            "Labels": dict(config.labels),
-            "User": config.user,
-            "WorkingDir": config.working_dir,
-            "Entrypoint": list(config.entrypoint) or None,
-            "Cmd": list(config.cmd),
-        }
     processor = build.engine.processor
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {
         "architecture": ARCHITECTURES.get(processor, processor),
         "os": "linux",
         "created": now,
-        "config": settings,
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+        "config": _settings(config) if config else {},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{files.sha256(layer)}"]},
         "history": [{"created": now, "created_by": "sifwright"}],
+    }
+
+
+def _settings(config: OciConfig) -> dict[str, Any]:
+    return {
+        "Env": [f"{name}={value}" for name, value in config.env.items()],
+        "Labels": dict(config.labels),
+        "User": config.user,
+        "WorkingDir": config.working_dir,
+        "Entrypoint": list(config.entrypoint) or None,
+        "Cmd": list(config.cmd),
     }
 
 
@@ -173,12 +177,15 @@ def _tree_archive(layer: Path, described: dict[str, Any]) -> Iterator[bytes]:
     config = json.dumps(described).encode()
     name = f"{hashlib.sha256(config).hexdigest()}.json"
     yield from text(name, config)
-    entry = tarfile.TarInfo(_LAYER)
-    entry.size = layer.stat().st_size
     with layer.open("rb") as data:
-        yield from member(entry, data)
-    image = {"Config": name, "RepoTags": None, "Layers": [_LAYER]}
-    yield from text("manifest.json", json.dumps([image]).encode())
+        yield from _plain_file(_LAYER, layer.stat().st_size, data)
+    yield from _end(name, [_LAYER])
+
+
+def _end(config: str, layers: Sequence[str]) -> Iterator[bytes]:
+    """Yield the end of an archive: its manifest, by which the image gets no name."""
+    image = {"Config": config, "RepoTags": None, "Layers": layers}
+    yield from text(_MANIFEST, json.dumps([image]).encode())
     yield END
 
 
@@ -194,16 +201,11 @@ def _layout_archive(opened: Opened, engine: Docker) -> Iterator[bytes]:
     manifest = _manifest(opened, engine.processor)
     if not engine.unpacks_zstd and any(layer.media.endswith("zstd") for layer in manifest.layers):
         raise BadImage(f"{engine} does not unpack zstd", _GZIP)
-    layers = [oci_layout.blob_name(blob.digest) for blob in manifest.layers]
-    config = oci_layout.blob_name(manifest.config.digest)
-    for blob in dict.fromkeys(
-        [manifest.config.digest, *(layer.digest for layer in manifest.layers)]
-    ):
-        with opened(oci_layout.blob_name(blob)) as data:
-            yield from _blob(blob, data)
-    image = {"Config": config, "RepoTags": None, "Layers": layers}
-    yield from text("manifest.json", json.dumps([image]).encode())
-    yield END
+    config, *layers = (blob.digest for blob in (manifest.config, *manifest.layers))
+    for digest in dict.fromkeys((config, *layers)):
+        with opened(oci_layout.blob_name(digest)) as data:
+            yield from _blob(digest, data)
+    yield from _end(oci_layout.blob_name(config), [*map(oci_layout.blob_name, layers)])
 
 
 def _manifest(opened: Opened, processor: str) -> documents.Manifest:
@@ -221,9 +223,8 @@ def _manifest(opened: Opened, processor: str) -> documents.Manifest:
 
 def _blob(digest: str, data: IO[bytes]) -> Iterator[bytes]:
     """Yield a blob and compare its digest: engines compare layers with the configuration only."""
-    entry = tarfile.TarInfo(oci_layout.blob_name(digest))
-    entry.size = data.seek(0, 2)
+    size = data.seek(0, os.SEEK_END)
     data.seek(0)
     checked = CheckedStream(data, digest)
-    yield from member(entry, checked)
+    yield from _plain_file(oci_layout.blob_name(digest), size, checked)
     checked.finish()

@@ -12,8 +12,9 @@ from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import Partition
 from sifwright.make_image.assemble_sif.assemble import Metadata, compose
 from sifwright.make_image.check_machine import preflight
+from sifwright.make_image.docker import docker_steps
 from sifwright.make_image.docker.configure_image import configure_like_base
-from sifwright.make_image.docker.docker_steps import DockerSteps, StepImage, open_build
+from sifwright.make_image.docker.docker_steps import DockerSteps, StepImage
 from sifwright.make_image.pack_layers.pack import PackOptions, WorkTree, pack
 from sifwright.make_image.resolve_request import host_settings
 from sifwright.make_image.resolve_request.build_context import BuildContext
@@ -86,12 +87,11 @@ class DockerStepsToSif(SifEngine):
             digest = files.sha256(packed.squashfs)
             layer = Partition(path=packed.squashfs, name="rootfs", is_system=True, sha256=digest)
             built = iso_date(context.options.epoch)
-            metadata = singularity_metadata.files(
+            added = singularity_metadata.files(
                 context.plan, context.definition, self._metadata(root), built
             )
-            return compose(
-                context, [layer], Metadata(list(metadata), build_folder.modes(root)), scratch, used
-            )
+            metadata = Metadata(list(added), build_folder.modes(root))
+            return compose(context, [layer], metadata, scratch, used)
 
     def _metadata(self, root: Path) -> BaseMetadata:
         """Return Apptainer's metadata of the tree, without the header that unpacked it."""
@@ -111,6 +111,5 @@ def open_engine(
         fix = "Build the image alone: --engine docker --format image."
         raise MachineError.of(f"no SIF can be made of an image here: {why_not}", fix=fix)
     host_settings.note_epoch(context.settings.machine, context.options.epoch)
-    with open_build(context, engine) as build:
-        steps = DockerSteps(build=build)
+    with docker_steps.open_engine(context, engine) as steps:
         yield DockerStepsToSif(context=context, apptainer=apptainer, steps=steps)

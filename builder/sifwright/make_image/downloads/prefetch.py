@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -80,30 +80,32 @@ def fetching(
         yield None
         return
     store = open_store(note)
-    ahead = Prefetcher(plan=plan, numbers=numbers, store=store, work_dir=work_dir, log=log)
+    ahead = Prefetcher(
+        plan=plan,
+        steps={number: Future() for number in numbers},
+        store=store,
+        work_dir=work_dir,
+        log=log,
+    )
     with ahead.at_work():
         yield ahead
 
 
 @dataclass(kw_only=True)
 class Prefetcher:
-    """Fetches the downloads of the steps of these numbers.
+    """Fetches the downloads of `steps`, which are futures by the number of the step.
 
     What cannot be fetched is no error here, only a line in `log`: the step will say so.
     """
 
     plan: Plan
-    numbers: InitVar[Iterable[int]]
+    steps: Mapping[int, Future[_StepDownloads]]
     store: Store
     work_dir: Path
     log: Path
     _stop: threading.Event = field(default_factory=threading.Event)
     _slots: threading.Semaphore = field(default_factory=partial(threading.Semaphore, _AT_ONCE))
-    _steps: dict[int, Future[_StepDownloads]] = field(default_factory=dict)
     _folders: ExitStack = field(default_factory=ExitStack)
-
-    def __post_init__(self, numbers: Iterable[int]) -> None:
-        self._steps.update({number: Future() for number in numbers})
 
     def folder(self, number: int) -> Path | None:
         """Wait for the downloads of a step, and return their folder; None without downloads.
@@ -111,10 +113,10 @@ class Prefetcher:
         The folder stays until the end of the build. Raises `MachineError` if the cache cannot be
         used.
         """
-        if number not in self._steps:
+        if number not in self.steps:
             return None
         try:
-            downloads = self._steps[number].result(_PATIENCE)
+            downloads = self.steps[number].result(_PATIENCE)
         except MachineError:
             raise
         except Exception as error:  # noqa: BLE001  # a lock that is none, an index that lies
@@ -165,7 +167,7 @@ class Prefetcher:
     def _coordinate(self) -> None:
         """Step after step, in their order; nobody prunes what they want until the end."""
         with ExitStack() as leases:
-            for number, future in self._steps.items():
+            for number, future in self.steps.items():
                 if self._stop.is_set():
                     return
                 _settle(future, partial(self._begun, number, leases))

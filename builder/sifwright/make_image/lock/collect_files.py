@@ -108,10 +108,8 @@ def _wheel_addresses(lock: Lock, plan: Plan, missing: set[str]) -> dict[str, Loc
     for wheel in wheels:
         offer = find_wheels.with_digest(offers, wheel.sha256)
         others = [item for items in offers.values() for item in items if item.file == wheel.file]
-        if offer is None and others:
-            message = f"its sha256 is {others[0].sha256}, not {wheel.sha256}"
-        else:
-            message = "no index of this machine has it"
+        other = f"its sha256 is {others[0].sha256}, not {wheel.sha256}" if others else ""
+        message = other or "no index of this machine has it"
         address = offer.address if offer else "" if others else wheel.url
         addresses[wheel.sha256] = partial(_or_raise, address, message)
     return addresses

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
-    from sifwright.make_image.lock_format.lock_file import Deb, Lock
+    from sifwright.make_image.lock_format.lock_file import Lock
 
 _NONE = "none"
 
@@ -19,13 +20,17 @@ def changes(old: Lock, new: Lock) -> list[str]:
         for name in ("site", "image", "python", "epoch")
         if getattr(old, name) != getattr(new, name)
     ]
-    for name in ("base", "tools", "layers"):
-        lines += _changed(name, getattr(old, name), getattr(new, name))
-    lines += _changed("debian", _debs(old.debs), _debs(new.debs))
-    lines += _changed("rpm", _rpms(old), _rpms(new))
-    lines += _changed("archive", _archives(old), _archives(new))
-    lines += _changed("python", _wheels(old), _wheels(new))
-    return lines + _changed("source", _sources(old), _sources(new))
+    tables: dict[str, Callable[[Lock], Mapping[str, str]]] = {
+        **{name: attrgetter(name) for name in ("base", "tools", "layers")},
+        "debian": _debs,
+        "rpm": _rpms,
+        "archive": _archives,
+        "python": _wheels,
+        "source": _sources,
+    }
+    return lines + [
+        line for kind, table in tables.items() for line in _changed(kind, table(old), table(new))
+    ]
 
 
 def _changed(kind: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
@@ -36,8 +41,8 @@ def _changed(kind: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[
     ]
 
 
-def _debs(debs: Iterable[Deb]) -> dict[str, str]:
-    return {f"{deb.name}:{deb.architecture}": _shown(deb.version, deb.sha256) for deb in debs}
+def _debs(lock: Lock) -> dict[str, str]:
+    return {f"{deb.name}:{deb.architecture}": _shown(deb.version, deb.sha256) for deb in lock.debs}
 
 
 def _rpms(lock: Lock) -> dict[str, str]:

@@ -84,14 +84,7 @@ class Listing:
         for archive in archives:
             _refuse_flat(archive)
             release = debian_archive.release(_address(archive.address), archive.suite)
-            date = _time(release.date)
-            dated = Archive(
-                address=archive.address,
-                suite=archive.suite,
-                components=archive.components,
-                date=date,
-            )
-            listing.archives.append(dated)
+            listing.archives.append(replace(archive, date=_time(release.date)))
             for component in archive.components.split():
                 for fields in debian_archive.packages(release, arch, component):
                     if fields.get("Package") in wanted:

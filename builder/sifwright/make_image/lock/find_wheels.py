@@ -15,6 +15,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from sifwright.host.network import http, pip_settings
 from sifwright.make_image.downloads import resolve_wheels
 from sifwright.make_image.downloads.resolve_wheels import ResolveRequest
+from sifwright.make_image.lock_format.lock_file import Wheel
 from sifwright.system import cache_folder, files
 from sifwright.system.tempdirs import workspace
 
@@ -37,6 +38,9 @@ class Offer:
     url: str
     address: str
     sha256: str
+
+    def locked(self, name: str, version: str) -> Wheel:
+        return Wheel(name=name, version=version, file=self.file, sha256=self.sha256, url=self.url)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,10 +14,11 @@ from sifwright.images.contents.inventory import Inventory, inventory
 from sifwright.images.sources.sif_image import tree_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
+    from sifwright.images.contents.packages import Package
     from sifwright.images.sif.copy_data import Range
-    from sifwright.make_image.lock_format.lock_file import Lock
+    from sifwright.make_image.lock_format.lock_file import Deb, Lock, Rpm
 
 # Debian's packages of Python bring these.
 _OF_DEBIAN = re.compile(r"/usr/lib/python3[^/]*/dist-packages/.*", re.DOTALL)
@@ -36,7 +37,10 @@ def of_squashfs(parts: Sequence[Range]) -> Inventory:
 
 def system_packages(inventory: Inventory, kind: Literal["debian", "rpm"]) -> frozenset[PackageKey]:
     """Return name, version and architecture of the packages of this kind."""
-    packages = inventory.of(kind)
+    return _keys(inventory.of(kind))
+
+
+def _keys(packages: Iterable[Package | Deb | Rpm]) -> frozenset[PackageKey]:
     return frozenset((item.name, item.version, item.architecture) for item in packages)
 
 
@@ -58,13 +62,14 @@ def _normal(version: str) -> str:
 
 def refuse_difference(lock: Lock, inventory: Inventory, where: str) -> None:
     """Raise `BuildError` with the packages that are not those of the lock."""
-    locked = {(deb.name, deb.version, deb.architecture) for deb in lock.debs if not deb.only_build}
-    wheels = {(item.name, item.version) for item in lock.wheels}
+    debs = [deb for deb in lock.debs if not deb.only_build]
+    wheels = {(wheel.name, wheel.version) for wheel in lock.wheels}
     wheels |= {(item.name, item.version) for item in lock.unlocked}
-    lines = _different("debian", locked, system_packages(inventory, "debian"))
-    rpms = {(rpm.name, rpm.version, rpm.architecture) for rpm in lock.rpms}
-    lines += _different("rpm", rpms, system_packages(inventory, "rpm"))
-    lines += _different("python", wheels, python(inventory).keys())
+    lines = [
+        *_different("debian", _keys(debs), system_packages(inventory, "debian")),
+        *_different("rpm", _keys(lock.rpms), system_packages(inventory, "rpm")),
+        *_different("python", wheels, python(inventory).keys()),
+    ]
     if not lines:
         return
     more = [f"… and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []

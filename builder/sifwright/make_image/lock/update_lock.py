@@ -14,12 +14,11 @@ from sifwright.errors import BuildError, UsageError
 from sifwright.make_image.downloads.resolve_wheels import best_wheels
 from sifwright.make_image.lock import collect_files, find_wheels
 from sifwright.make_image.lock.debian import Listing
-from sifwright.make_image.lock_format.lock_file import Wheel
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sifwright.make_image.lock_format.lock_file import Lock
+    from sifwright.make_image.lock_format.lock_file import Lock, Wheel
     from sifwright.plan.model import Plan
 
 BASE, DEBIAN, PYTHON = "base", "debian", "python"
@@ -53,12 +52,9 @@ def update_lock(lock: Lock, plan: Plan, names: Sequence[str]) -> Lock:
     for name in names:
         if name not in known:
             raise _unknown(lock, name, known)
-    asked = set(names)
-    some_debs = debs if DEBIAN in asked else debs & asked
-    some_wheels = wheels if PYTHON in asked else wheels & asked
-    if some_debs:
+    if some_debs := debs if DEBIAN in names else debs.intersection(names):
         lock = _with_debs(lock, some_debs)
-    if some_wheels:
+    if some_wheels := wheels if PYTHON in names else wheels.intersection(names):
         lock = replace(lock, wheels=_wheels(lock, plan, some_wheels))
     layers = {step.layer.name: step.id for step in plan.steps}
     return replace(lock, plan=plan.id, layers=layers)
@@ -95,13 +91,7 @@ def _wheels(lock: Lock, plan: Plan, names: Collection[str]) -> tuple[Wheel, ...]
     resolved = best_wheels(answer, lock.python, lock.processor)
     offers = [(name, find_wheels.offer(wheel)) for name, wheel in resolved if wheel]
     new = {
-        name: Wheel(
-            name=name,
-            version=str(parse_wheel_filename(offer.file)[1]),
-            file=offer.file,
-            sha256=offer.sha256,
-            url=offer.url,
-        )
+        name: offer.locked(name, str(parse_wheel_filename(offer.file)[1]))
         for name, offer in offers
         if offer.sha256
     }

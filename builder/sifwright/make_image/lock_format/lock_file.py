@@ -6,7 +6,7 @@ import hashlib
 import tomllib
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import tomli_w
 from packaging.pylock import Package, PackageWheel, Pylock, PylockValidationError
@@ -18,7 +18,7 @@ from sifwright.make_image.lock_format import check_lock
 from sifwright.system import files, small_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 FORMAT = 1
@@ -26,7 +26,6 @@ _NONE = "none"
 # The most bytes of a lock, which has some hundred KB.
 _MOST_BYTES = 64 << 20
 _AGAIN = "Write it again with 'sifwright lock'."
-Entry = TypeVar("Entry", "Deb", "Rpm", "Archive", "LockedSource", "Unlocked")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,19 +138,16 @@ class Lock:
 
 def text(lock: Lock) -> str:
     """Return the file's text."""
-    facts = {name: getattr(lock, name) for name in _SIMPLE}
-    tables: dict[str, Sequence[Deb | Rpm | Archive | LockedSource | Unlocked]] = {
-        "deb": lock.debs,
-        "rpm": lock.rpms,
-        "archive": lock.archives,
-        "source": lock.sources,
-        "unlocked": lock.unlocked,
-    }
+    tables = {name: getattr(lock, attribute) for name, (attribute, _) in _TABLES.items()}
     tool = {
         "format": FORMAT,
-        **facts,
+        **{name: getattr(lock, name) for name in _SIMPLE},
         **({"facts": dict(lock.facts)} if lock.facts else {}),
-        **{name: [_filled(item) for item in items] for name, items in tables.items() if items},
+        **{
+            name: [asdict(entry, dict_factory=_filled) for entry in entries]
+            for name, entries in tables.items()
+            if entries
+        },
     }
     pylock = Pylock(
         lock_version=Version("1.0"),
@@ -168,8 +164,18 @@ _SIMPLE = (
 )
 
 
-def _filled(item: Deb | Rpm | Archive | LockedSource | Unlocked) -> dict[str, object]:
-    return {name: value for name, value in asdict(item).items() if value}
+# The tables of tool.sifwright: the attribute of the lock, and the class of its entries.
+_TABLES = {
+    "deb": ("debs", Deb),
+    "rpm": ("rpms", Rpm),
+    "archive": ("archives", Archive),
+    "source": ("sources", LockedSource),
+    "unlocked": ("unlocked", Unlocked),
+}
+
+
+def _filled(parts: Iterable[tuple[str, object]]) -> dict[str, object]:
+    return {name: value for name, value in parts if value}
 
 
 def _package(wheel: Wheel) -> Package:
@@ -217,23 +223,17 @@ def _parsed(data: str) -> Lock:
         this = f"this release reads format {FORMAT}"
         raise ValueError(f"it has format {tool.get('format', _NONE)}, and {this}")
     wheels = tuple(_wheel(package) for package in pylock.packages)
-    more = {"facts": tool.get("facts", {})}
-    check_lock.check_types({**{name: tool[name] for name in _SIMPLE}, **more})
-    lock = Lock(
-        **{name: tool[name] for name in _SIMPLE},
-        wheels=wheels,
-        debs=_entries(Deb, tool.get("deb", ())),
-        rpms=_entries(Rpm, tool.get("rpm", ())),
-        archives=_entries(Archive, tool.get("archive", ())),
-        sources=_entries(LockedSource, tool.get("source", ())),
-        unlocked=_entries(Unlocked, tool.get("unlocked", ())),
-        **more,
-    )
+    facts = {**{name: tool[name] for name in _SIMPLE}, "facts": tool.get("facts", {})}
+    check_lock.check_types(facts)
+    entries: dict[str, Any] = {
+        attribute: _entries(kind, tool.get(name, ())) for name, (attribute, kind) in _TABLES.items()
+    }
+    lock = Lock(**facts, wheels=wheels, **entries)
     _check(lock)
     return lock
 
 
-def _entries(kind: type[Entry], tables: Iterable[Mapping[str, Any]]) -> tuple[Entry, ...]:
+def _entries(kind: type[Any], tables: Iterable[Mapping[str, Any]]) -> tuple[Any, ...]:
     entries = tuple(kind(**table) for table in tables)
     for entry in entries:
         for part in fields(entry):

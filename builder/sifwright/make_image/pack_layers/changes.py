@@ -5,7 +5,7 @@ of an overlay would have put into an upper directory.
 """
 
 # Paths are bytes here, since names may be no text; pathlib takes none.
-# ruff: noqa: PTH101, PTH102, PTH120
+# ruff: noqa: PTH101, PTH102, PTH120, PTH208
 import os
 import stat
 from collections.abc import Collection, Iterator
@@ -39,9 +39,8 @@ def collected(
             walk.complete()
         yield walk.moved
         walk.move_back()
-        with os.scandir(b".") as entries:
-            for entry in entries:
-                remove(entry.name)
+        for name in os.listdir(b"."):
+            remove(name)
         # To gain and to lose a name changes a file, too.
         now.write(root)
 
@@ -99,19 +98,17 @@ class _ChangeWalk:
 
     def _names(self, path: bytes) -> list[bytes]:
         """Return names in the order of their bytes, without their states (600 bytes each)."""
-        with self._opened(path) as folder, os.scandir(folder) as entries:
-            names = sorted(os.fsencode(entry.name) for entry in entries)
-        if not self._exclude:
-            return names
+        with self._opened(path) as folder:
+            names = sorted(map(os.fsencode, os.listdir(folder)))
         return [name for name in names if join(path, name) not in self._exclude]
 
     def _entry(self, path: bytes) -> None:
         status = lstat(path, self._root)
         line = line_of(path, status)
-        is_folder, is_new = stat.S_ISDIR(status.st_mode), not self._before.had(path, line)
+        is_new = not self._before.had(path, line)
         if is_new:
             overlay_marks.refuse_reserved(path)
-        if not is_folder:
+        if not stat.S_ISDIR(status.st_mode):
             self._file(path, line, status, is_new=is_new)
             return
         # Its contents may be moved, and moved back.
@@ -183,9 +180,7 @@ class _ChangeWalk:
         self._note_new(path)
 
     def _note_new(self, folder: bytes) -> None:
-        with os.scandir(folder) as entries:
-            names = sorted(os.fsencode(entry.name) for entry in entries)
-        for path in (join(folder, name) for name in names):
+        for path in (join(folder, name) for name in sorted(os.listdir(folder))):
             overlay_marks.refuse_reserved(path)
             status = lstat(path, AT_FDCWD)
             is_folder = stat.S_ISDIR(status.st_mode)

@@ -6,10 +6,11 @@ such as Python with its sources, still see the newer file.
 """
 
 # Paths are bytes here, since names may be no text; pathlib takes none.
+# ruff: noqa: PTH208
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from sifwright.images.contents.image_tree import resolve_links
@@ -80,9 +81,7 @@ def _link(path: str) -> str | None:
 
 def _paths(folder: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
     """Yield what is in a folder, then the folder, by names relative to the current directory."""
-    with os.scandir(folder or b".") as entries:
-        names = [os.fsencode(entry.name) for entry in entries]
-    for path in (join(folder, name) for name in names):
+    for path in (join(folder, name) for name in os.listdir(folder or b".")):
         status = os.lstat(path)
         if stat.S_ISDIR(status.st_mode):
             yield from _paths(path)
@@ -104,15 +103,11 @@ def _rewrite(path: bytes, changed: Callable[[bytes, int], bytes], time: int) -> 
 
 def _shadow(text: bytes, time: int) -> bytes:
     """Return passwords that were changed on this day at the latest (shadow(5), third field)."""
-    return b"".join(_shadow_lines(text.splitlines(keepends=True), time // _DAY))
-
-
-def _shadow_lines(lines: Iterable[bytes], day: int) -> Iterator[bytes]:
-    for line in lines:
-        fields = line.split(b":")
+    lines = [line.split(b":") for line in text.splitlines(keepends=True)]
+    for fields in lines:
         if len(fields) > 2 and fields[2].isdigit():  # noqa: PLR2004  # name, password, day
-            fields[2] = b"%d" % min(int(fields[2]), day)
-        yield b":".join(fields)
+            fields[2] = b"%d" % min(int(fields[2]), time // _DAY)
+    return b"".join(b":".join(fields) for fields in lines)
 
 
 def _machine_id(text: bytes, _time: int) -> bytes:

@@ -5,7 +5,7 @@ pack.py starts it and reads its answer:
     python -m sifwright.make_image.pack_layers.in_namespace REQUEST
 
 REQUEST is the JSON of a `PackRequest`. The last line on standard output is JSON, too:
-`entries`, `bytes` and `whiteouts`, or the `problems` (and exit status 1).
+`LayerSummary.answer`, or the `problems` (and exit status 1).
 """
 
 import json

@@ -24,7 +24,7 @@ class LayerSummary:
         self.unmade: list[bytes] = []
         self._lower = lower
         self._listing = ListingWriter()
-        self._entries = self._bytes = self._whiteouts = 0
+        self._entries = self._bytes = 0
         self._has_capabilities = False
         self._doubtful: bytes | None = None
         # The number of names of each file with possibly several; a list takes a tenth of a Counter.
@@ -34,7 +34,6 @@ class LayerSummary:
         """Add a node; number hard-link groups 1, 2, … by first path. A group may have one name."""
         self._listing.add(node)
         self._entries += 1
-        self._whiteouts += node.is_whiteout
         self._has_capabilities |= any(name == _CAPABILITY for name, _ in node.xattrs)
         if self._doubtful is None and self._is_doubtful(node):
             self._doubtful = node.path
@@ -65,7 +64,6 @@ class LayerSummary:
         return {
             "entries": self._entries,
             "bytes": self._bytes,
-            "whiteouts": self._whiteouts,
             "capabilities": self._has_capabilities,
             "doubts": "" if self._doubtful is None else quoted(self._doubtful),
         }

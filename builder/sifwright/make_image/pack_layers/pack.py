@@ -54,7 +54,6 @@ class PackedLayer:
     listing: Path
     entries: int
     bytes: int
-    whiteouts: int
     capabilities: bool
     doubts: str
 

@@ -38,8 +38,11 @@ def publish(context: BuildContext, artifact: Artifact, passed: Mapping[str, str]
     python = python_files.digests(staging)
     if line := python_files.difference(output.entries("python_files"), python):
         context.watcher.progress.note(line)
-    record = {**_record(context, artifact, passed), **_signed(context, artifact)}
-    record["python_files"] = python
+    record = {
+        **_record(context, artifact, passed),
+        **_signed(context, artifact),
+        "python_files": python,
+    }
     with name_folder_in_errors(output.folder, OUTPUT_FIX):
         for name, text in {PLAN: plan_json(context.plan), **artifact.files}.items():
             (staging / name).write_text(text, encoding="utf-8")

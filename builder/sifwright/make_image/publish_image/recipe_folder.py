@@ -3,7 +3,7 @@
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,19 +51,19 @@ def write(
     """
     _refuse_foreign(folder)
 
-    def definition() -> Iterator[LayerFile]:
-        yield from recipe.definition_files(plan, _header(plan, record))
-
-    def dockerfile() -> Iterator[LayerFile]:
-        if not (base := _local(plan)):
-            base = str(_pinned(plan, record, note) if form == "dockerfile" else _located(plan))
-        yield from recipe.dockerfile_files(plan, base)
+    def by_path(kind: str) -> dict[str, LayerFile]:
+        if kind == "definition":
+            contained = recipe.definition_files(plan, _header(plan, record))
+        else:
+            is_asked = form == "dockerfile"
+            base = _local(plan) or (_pinned(plan, record, note) if is_asked else _located(plan))
+            contained = recipe.dockerfile_files(plan, str(base))
+        return {file.path: file for file in contained}
 
     contents: dict[str, LayerFile] = {}
-    wanted, other = (definition, dockerfile) if form == "definition" else (dockerfile, definition)
     with suppress(MachineError, PlanError):
-        contents |= {file.path: file for file in other()}
-    contents |= {file.path: file for file in wanted()}
+        contents |= by_path("dockerfile" if form == "definition" else "definition")
+    contents |= by_path(form)
     replace(folder, contents.values())
     return WrittenFolder(
         files=len(contents), bytes=sum(len(file.data) for file in contents.values())

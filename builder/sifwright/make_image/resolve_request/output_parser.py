@@ -16,9 +16,15 @@ _END = re.compile(r"sifwright: end ([a-z0-9.-]+)")
 _LINE = re.compile(r"sifwright: line ([0-9]+) ([a-z0-9.-]+) (\S+:[0-9]+: .*)")
 _FAILED = re.compile(r"sifwright: failed ([a-z0-9.-]+) ([0-9]+)")
 # Printed by render/templates/bin/fetch-source.
-_PIN = re.compile(r"sifwright: pin (\S+) (\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})")
+_PIN = re.compile(
+    r"sifwright: pin (?P<layer>\S+) (?P<source>\S+) (?P<ref>\S+)"
+    r" (?P<digest>[0-9a-f]{40}|[0-9a-f]{64})"
+)
 # Printed by render/templates/bin/apt-install.
-_ARCHIVE = re.compile(r"sifwright: archive (\S+) (\S+) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
+_ARCHIVE = re.compile(
+    r"sifwright: archive (?P<layer>\S+) (?P<ref>\S+)"
+    r" (?P<digest>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
+)
 # Printed by oneuid, at the end of what ran.
 _REFUSED = re.compile(r"sifwright: one id: (.+) wanted ([0-9]+)")
 # Printed by dpkg, when a script of the package fails.
@@ -80,12 +86,9 @@ class OutputParser:
     def _note(self, line: str) -> None:
         """Note what a program of a step says that it used, or did not get."""
         if match := _PIN.fullmatch(line):
-            layer, source, ref, digest = match.groups()
-            self.used.append(SourceDigest(layer=layer, source=source, ref=ref, digest=digest))
+            self.used.append(SourceDigest(**match.groupdict()))
         elif match := _ARCHIVE.fullmatch(line):
-            layer, ref, digest = match.groups()
-            source = ARCHIVE
-            self.used.append(SourceDigest(layer=layer, source=source, ref=ref, digest=digest))
+            self.used.append(SourceDigest(source=ARCHIVE, **match.groupdict()))
         elif match := _REFUSED.fullmatch(line):
             self._refused.append(f"'{match[1]}' wanted id {match[2]}")
         elif match := _PACKAGE.fullmatch(line):

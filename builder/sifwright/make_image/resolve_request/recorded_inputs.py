@@ -49,13 +49,12 @@ class Inputs:
         inputs = cls(base=base, folder=folder, record=record, digest=digest)
         if base.reference is None:
             return inputs
-        known = base.reference.digest or record.get(inputs.used[0].key, "")
-        # The digest of this step's last used result.
-        for entry in () if known else Store(root=cache_folder.root()).entries():
-            if entry.manifest.get("step") == base.step.id:
-                known = str(entry.manifest["inputs"]["base image"])
-                break
-        return replace(inputs, digest=known)
+        if known := base.reference.digest or record.get(inputs.used[0].key, ""):
+            return replace(inputs, digest=known)
+        entries = Store(root=cache_folder.root()).entries()
+        same = (entry for entry in entries if entry.manifest.get("step") == base.step.id)
+        last = next(same, None)
+        return replace(inputs, digest=str(last.manifest["inputs"]["base image"]) if last else "")
 
     def locked(self, lock: Lock, files: Path) -> Inputs:
         """Return the inputs that a lock names, whose files are in a folder."""

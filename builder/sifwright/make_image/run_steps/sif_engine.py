@@ -80,8 +80,9 @@ class WholeDefinition(SifEngine):
         text = with_machine(context.planned, context.plan, context.header)
         definition.write_text(text, encoding="utf-8")
         binds = [*build_folder.make_step_tmp(context.work_dir), *context.settings.definition_binds]
-        build = self.apptainer.build_command
-        command = build(definition, self.sif, compression=compression, binds=binds)
+        command = self.apptainer.build_command(
+            definition, self.sif, compression=compression, binds=binds
+        )
         words, env = [*user_namespace.around(), *command], context.environment()
         status = processes.stream(words, log=context.log, on_line=context.watcher, env=env)
         if status != 0:

@@ -70,8 +70,7 @@ class StepResults:
         # Before it is looked for: a prune leaves it alone from now on.
         self.leases.enter_context(lease(self.cached.store, [key]))
         self._watcher.timer.start(step.layer.name)
-        is_new = False
-        entry = self.cached.store.peek(key)
+        entry, is_new = self.cached.store.peek(key), False
         if entry:
             self.cached.store.touch(entry)
         else:

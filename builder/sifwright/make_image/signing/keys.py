@@ -148,20 +148,9 @@ class PgpKey:
             try:
                 self._run([*gpg, "--import", str(self.keyring)])
                 words = [
-                    "--pinentry-mode",
-                    "loopback",
-                    "--passphrase-fd",
-                    "0",
-                    "--digest-algo",
-                    "SHA256",
-                ]
-                words += [
-                    "--local-user",
-                    self.fingerprint,
-                    "--output",
-                    "-",
-                    "--detach-sign",
-                    str(file),
+                    *("--pinentry-mode", "loopback", "--passphrase-fd", "0"),
+                    *("--digest-algo", "SHA256", "--local-user", self.fingerprint),
+                    *("--output", "-", "--detach-sign", str(file)),
                 ]
                 signed = self._run([*gpg, *words])
             finally:

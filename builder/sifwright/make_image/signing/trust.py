@@ -59,19 +59,15 @@ class PublicKey:
     def check(self, data: bytes, signature: Signature, _program: str) -> str:
         """Return the name of the key that has signed the data; raise `SignatureError`."""
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415  # seldom needed
-
-        try:
-            _verify(self._load(), signature.value, data)
-        except InvalidSignature:
-            raise SignatureError.of("is of another key, or for other bytes", fix=_OTHER) from None
-        return key_id(self.pem)
-
-    def _load(self) -> Any:  # noqa: ANN401  # one of three classes without a common one
         from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
             load_pem_public_key,
         )
 
-        return load_pem_public_key(self.pem)
+        try:
+            _verify(load_pem_public_key(self.pem), signature.value, data)
+        except InvalidSignature:
+            raise SignatureError.of("is of another key, or for other bytes", fix=_OTHER) from None
+        return key_id(self.pem)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

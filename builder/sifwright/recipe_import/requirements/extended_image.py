@@ -152,18 +152,14 @@ def _exact(item: ParsedRequirement) -> str:
 
 def _downloads(requirements: Requirements, held: frozenset[str]) -> Iterator[Download]:
     """Yield the wheels of an index: checked before the build, and fetched ahead."""
-    built = _built(requirements.options)
+    lists = [text for text in requirements.options if text.startswith("--no-binary")]
+    names = [name for text in lists for name in text.partition("=")[2].split(",")]
+    built = {name if name == ":all:" else canonicalize_name(name) for name in names}
     for wanted in requirements.wanted:
         requirement = wanted.requirement
         name = canonicalize_name(requirement.name)
         if not requirement.url and name not in held and not built & {name, ":all:"}:
             yield Download(what=name, pip=str(requirement))
-
-
-def _built(options: Sequence[str]) -> set[str]:
-    lists = (text.partition("=")[2] for text in options if text.startswith("--no-binary"))
-    names = (name for names in lists for name in names.split(","))
-    return {name if name == ":all:" else canonicalize_name(name) for name in names}
 
 
 def _names(wanted: Sequence[ParsedRequirement]) -> str:

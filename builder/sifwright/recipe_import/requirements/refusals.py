@@ -9,17 +9,6 @@ from packaging.requirements import Requirement
 from sifwright.errors import Problem, quoted
 from sifwright.host.network.http import redact_url
 
-_INDEX = (
-    "-i",
-    "--index-url",
-    "--extra-index-url",
-    "-f",
-    "--find-links",
-    "--no-index",
-    "--pypi-url",
-)
-_NETWORK = ("--trusted-host", "--proxy", "--cert", "--client-cert")
-_EDITABLE = ("-e", "--editable")
 _VARIABLE = re.compile(r"\$\{[A-Z0-9_]+\}")
 _ARCHIVE = re.compile(r"\.(whl|zip|tar|tar\.gz|tgz|tar\.bz2|tar\.xz)$", re.IGNORECASE)
 # pip takes what follows the last @ of the path, and the first of the fragment's hashes.
@@ -95,25 +84,43 @@ def _is_pinned(parts: SplitResult, hashes: Sequence[str]) -> bool:
     return digest[1] == "sha256" and _SHA256.fullmatch(digest[2]) is not None
 
 
-def of_option(name: str) -> Problem:
-    """Refuse an option of pip that is not for a layer."""
-    if name in _INDEX:
-        message = f"{name}: where packages come from is this machine's setting, not the image's"
-        fix = (
+# Options of pip that are not for a layer: their names, the reason and the remedy.
+_OPTIONS = (
+    (
+        {
+            "-i",
+            "--index-url",
+            "--extra-index-url",
+            "-f",
+            "--find-links",
+            "--no-index",
+            "--pypi-url",
+        },
+        "{}: where packages come from is this machine's setting, not the image's",
+        (
             "Set it in pip.conf, as PIP_INDEX_URL, PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS, or in the"
             " mirrors file: docs/how-to/mirrors.md."
-        )
-        return Problem(what=message, fix=fix)
-    if name in _NETWORK:
-        message = f"{name} is this machine's setting, not the image's"
-        return Problem(what=message, fix="Set it in pip.conf or in the environment.")
-    if name in _EDITABLE:
-        message = (
-            f"{name} installs a folder of this machine, which the definition file cannot carry"
-        )
-        return Problem(what=message, fix=f"Build a wheel of it (pip wheel .). {_WHEEL}")
-    if name == "--pre":
-        return Problem(what="--pre takes the newest version", fix="Name the version: NAME==2.0rc1.")
+        ),
+    ),
+    (
+        {"--trusted-host", "--proxy", "--cert", "--client-cert"},
+        "{} is this machine's setting, not the image's",
+        "Set it in pip.conf or in the environment.",
+    ),
+    (
+        {"-e", "--editable"},
+        "{} installs a folder of this machine, which the definition file cannot carry",
+        f"Build a wheel of it (pip wheel .). {_WHEEL}",
+    ),
+    ({"--pre"}, "{} takes the newest version", "Name the version: NAME==2.0rc1."),
+)
+
+
+def of_option(name: str) -> Problem:
+    """Refuse an option of pip that is not for a layer."""
+    for names, message, fix in _OPTIONS:
+        if name in names:
+            return Problem(what=message.format(name), fix=fix)
     message = f"{name} is an option that a layer has no use for"
     fix = "Leave it out; -r, -c, --hash, --no-binary, --only-binary are read."
     return Problem(what=message, fix=fix)

@@ -84,9 +84,9 @@ def with_known(catalog: Catalog, output: Path, site: str, image: str) -> Catalog
         parse_requirements,
     )
 
-    parsed = Requirements()
-    if known.requirements:
-        parsed = parse_requirements(known.requirements, known.constraints)
+    # A lock of conda's packages alone has none.
+    texts = known.requirements, known.constraints
+    parsed = parse_requirements(*texts) if known.requirements else Requirements()
     requirements = replace(parsed, is_locked=known.is_locked, conda=known.conda)
     extension = Extension(name=image, image=known.image, requirements=requirements)
     return extended(catalog, extension, frozenset(known.held))

@@ -29,18 +29,13 @@ def read(text: str, path: Path, *, conda: bool) -> Lock:
     problems = [*_conda_problems(names, path, conda=conda), *_pip_problems(hashed)]
     if problems:
         raise UsageError(*problems)
-    python = _python(names)
+    python = next((match[1] for name in names if (match := _PYTHON.fullmatch(name))), "")
     return Lock(
         path=path,
         hashed=tuple(hashed),
         python=python,
         conda=_options(names, python) if conda else {},
     )
-
-
-def _python(names: Sequence[str]) -> str:
-    matches = [match[1] for name in names if (match := _PYTHON.fullmatch(name))]
-    return matches[0] if matches else ""
 
 
 def _others(names: Sequence[str]) -> list[str]:
