@@ -52,9 +52,11 @@ def _layer_problems(
 
 def _site_problems(site: Site, catalog: Catalog, locate: Locate) -> Iterator[Problem]:
     if site.image not in catalog.images:
-        fix = did_you_mean(site.image, catalog.images)
-        message = f"image: there is no image '{site.image}'"
-        yield Problem(where=locate(("image",)), what=message, fix=fix)
+        yield Problem(
+            where=locate(("image",)),
+            what=f"image: there is no image '{site.image}'",
+            fix=did_you_mean(site.image, catalog.images),
+        )
     for name, values in site.options.items():
         yield from _value_problems(name, values, catalog, locate, ("options", name))
     yield from site_contradictions.site_contradictions(site, locate)
@@ -65,16 +67,19 @@ def _value_problems(
 ) -> Iterator[Problem]:
     layer = catalog.layers.get(name)
     if layer is None:
-        fix = did_you_mean(name, catalog.layers)
-        where = locate(path if path[0] == "options" else path[:-1])
-        yield Problem(where=where, what=f"there is no layer '{name}'", fix=fix)
+        yield Problem(
+            where=locate(path if path[0] == "options" else path[:-1]),
+            what=f"there is no layer '{name}'",
+            fix=did_you_mean(name, catalog.layers),
+        )
         return
     for key, value in values.items():
         option = find_option(layer, key)
         problem = option if isinstance(option, Problem) else refuse_value(option, value)
         if problem:
-            where = locate((*path, key))
-            yield Problem(where=where, what=f"{name}.{key}: {problem.what}", fix=problem.fix)
+            yield Problem(
+                where=locate((*path, key)), what=f"{name}.{key}: {problem.what}", fix=problem.fix
+            )
 
 
 def _default_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
@@ -82,12 +87,15 @@ def _default_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
         where = locate(("options", option.name, "default"))
         if option.derived is not None:
             if option.type != "string":
-                message = f"options.{option.name}: a default that is looked up is text"
-                fix = "Make it 'type: string', with an enum if it has few values."
-                yield Problem(where=where, what=message, fix=fix)
+                yield Problem(
+                    where=where,
+                    what=f"options.{option.name}: a default that is looked up is text",
+                    fix="Make it 'type: string', with an enum if it has few values.",
+                )
         elif problem := refuse_value(option, option.default):
-            message = f"options.{option.name}.default: {problem.what}"
-            yield Problem(where=where, what=message, fix=problem.fix)
+            yield Problem(
+                where=where, what=f"options.{option.name}.default: {problem.what}", fix=problem.fix
+            )
 
 
 def _table_problems(layer: Layer, catalog: Catalog, locate: Locate) -> Iterator[Problem]:
@@ -95,9 +103,11 @@ def _table_problems(layer: Layer, catalog: Catalog, locate: Locate) -> Iterator[
     lookups |= {("compatible", n): rule.lookup for n, rule in enumerate(layer.compatible)}
     for path, lookup in lookups.items():
         if lookup.table not in catalog.versions:
-            fix = did_you_mean(lookup.table, catalog.versions)
-            message = f"there is no table '{lookup.table}' in versions.yaml"
-            yield Problem(where=locate((*path, "table")), what=message, fix=fix)
+            yield Problem(
+                where=locate((*path, "table")),
+                what=f"there is no table '{lookup.table}' in versions.yaml",
+                fix=did_you_mean(lookup.table, catalog.versions),
+            )
 
 
 def _reference_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
@@ -114,9 +124,11 @@ def _order_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
     for option in layer.options.values():
         for name in _names(option.derived) if option.derived is not None else ():
             if name in layer.options and name not in known:
-                where = locate(("options", option.name, "default"))
-                message = f"options.{option.name}: its default follows '{name}', which comes later"
-                yield Problem(where=where, what=message, fix=f"Put '{name}' before it.")
+                yield Problem(
+                    where=locate(("options", option.name, "default")),
+                    what=f"options.{option.name}: its default follows '{name}', which comes later",
+                    fix=f"Put '{name}' before it.",
+                )
         known.add(option.name)
 
 

@@ -79,20 +79,26 @@ def _where(field: str, value: str) -> str:
 def _without_scheduler(site: Site, request: JobRequest) -> Iterator[Problem]:
     asked = [*_asked(request).items(), *(("directive", text) for text in request.directives)]
     for field, value in asked:
-        message = f"site '{site.name}' has no scheduler that could read it"
-        yield Problem(where=_where(field, value), what=message, fix="Leave it out.")
+        yield Problem(
+            where=_where(field, value),
+            what=f"site '{site.name}' has no scheduler that could read it",
+            fix="Leave it out.",
+        )
 
 
 def _options(site: Site, request: JobRequest) -> Iterator[Problem]:
     """Yield options without a directive of this scheduler, and values that none can carry."""
     for field, value in _asked(request).items():
         if field not in OPTIONS[site.scheduler]:
-            message = f"{_SCHEDULERS[site.scheduler]}, the scheduler of '{site.name}', has none"
-            fix = "Leave it out, or write the site's own: --directive NAME=VALUE."
-            yield Problem(where=_where(field, value), what=message, fix=fix)
+            yield Problem(
+                where=_where(field, value),
+                what=f"{_SCHEDULERS[site.scheduler]}, the scheduler of '{site.name}', has none",
+                fix="Leave it out, or write the site's own: --directive NAME=VALUE.",
+            )
         elif not _VALUE.fullmatch(value):
-            message = "cannot stand in a job script"
-            yield Problem(where=_where(field, value), what=message, fix=_PLAIN)
+            yield Problem(
+                where=_where(field, value), what="cannot stand in a job script", fix=_PLAIN
+            )
 
 
 def _forms(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -113,10 +119,12 @@ def _listed(site: Site, request: JobRequest) -> Iterator[Problem]:
         name = OPTIONS[site.scheduler].get(field, "")
         for value in getattr(request, field).split(","):
             if value and known and value not in known:
-                message = f"'{value}' is not in the list '{key}' of defs/sites/{site.name}.yaml"
                 anyway = _ANYWAY.format(name, value)
-                fix = f"{did_you_mean(value, known)} To ask for it anyway: {anyway}"
-                yield Problem(where=_where(field, value), what=message, fix=fix)
+                yield Problem(
+                    where=_where(field, value),
+                    what=f"'{value}' is not in the list '{key}' of defs/sites/{site.name}.yaml",
+                    fix=f"{did_you_mean(value, known)} To ask for it anyway: {anyway}",
+                )
 
 
 def _constraint(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -124,9 +132,11 @@ def _constraint(site: Site, request: JobRequest) -> Iterator[Problem]:
     name = OPTIONS[site.scheduler].get("constraint", "")
     of_site, value = str(site.job.directives.get(name, "")), request.constraint
     if value and of_site and of_site not in value and re.search(r"[|*()\[\],]", value):
-        message = f"lacks '{of_site}', which site '{site.name}' asks for (job.directives.{name})"
-        fix = f"Write '{of_site}' into it, or go without: {_ANYWAY.format(name, value)}"
-        yield Problem(where=_where("constraint", value), what=message, fix=fix)
+        yield Problem(
+            where=_where("constraint", value),
+            what=f"lacks '{of_site}', which site '{site.name}' asks for (job.directives.{name})",
+            fix=f"Write '{of_site}' into it, or go without: {_ANYWAY.format(name, value)}",
+        )
 
 
 def contradictions(job: Job) -> Iterator[Problem]:
@@ -138,11 +148,17 @@ def contradictions(job: Job) -> Iterator[Problem]:
         directive, where = given(site, text), f"--directive {text}"
         mine = written.get(directive.key)
         if directive.key in seen:
-            message = f"--{seen[directive.key].replace('_', '-')} says it, too"
-            yield Problem(where=where, what=message, fix="Keep one of the two.")
+            yield Problem(
+                where=where,
+                what=f"--{seen[directive.key].replace('_', '-')} says it, too",
+                fix="Keep one of the two.",
+            )
         elif mine != directive and (decided := _decided(site, directive)):
-            message = f"the script and its launcher have {mine or 'numbers of their own'}"
-            yield Problem(where=where, what=message, fix=f"Use {decided}.")
+            yield Problem(
+                where=where,
+                what=f"the script and its launcher have {mine or 'numbers of their own'}",
+                fix=f"Use {decided}.",
+            )
         seen.setdefault(directive.key, "directive")
 
 

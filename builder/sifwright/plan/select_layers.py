@@ -76,8 +76,10 @@ def _fill(
         if entry.optional:
             selection.left_out.append(SkippedLayer(layer=name, reason=reason))
         else:
-            message = f"layer '{name}' does not suit: {reason}"
-            yield Problem(what=message, fix="Use another image, or another layer in this one.")
+            yield Problem(
+                what=f"layer '{name}' does not suit: {reason}",
+                fix="Use another image, or another layer in this one.",
+            )
 
 
 def _already_provided(entry: ImageSlot, selection: Selection) -> str:
