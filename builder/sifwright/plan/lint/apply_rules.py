@@ -11,7 +11,7 @@ from sifwright.catalog.model import Catalog, Site
 from sifwright.catalog.yaml_document import Path
 from sifwright.errors import CatalogError, PlanError, Problem, SifwrightError
 from sifwright.plan.lint import image_rules, site_rules
-from sifwright.plan.lint.rule import Rule, T, Violation
+from sifwright.plan.lint.rule import Violation, texts
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import get_or_suggest, resolve
 
@@ -149,14 +149,14 @@ def _raise(errors: Sequence[Finding]) -> None:
 
 def _kind(rules: set[str]) -> type[SifwrightError]:
     """Return the class of the error: of the site's file, unless all errors are the image's."""
-    of_image = {_REFUSED, *(rule.name for rule in image_rules.RULES)}
+    of_image = {_REFUSED, *image_rules.RULES}
     return PlanError if rules <= of_image else CatalogError
 
 
 def _of_site(site: Site, locate: Locate) -> Iterator[Finding]:
     """Yield what is wrong with the site's own facts, and its limits and assumptions."""
-    for rule in site_rules.RULES:
-        yield from _found(rule, rule.find(site), site, locate)
+    for rule, find in site_rules.RULES.items():
+        yield from _found(rule, find(site), site, locate)
     for key in ("limits", "unverified"):
         for number, text in enumerate(getattr(site, key)):
             yield Finding(rule=key, severity="note", where=locate((key, number)), what=text)
@@ -164,8 +164,8 @@ def _of_site(site: Site, locate: Locate) -> Iterator[Finding]:
 
 def _of_image(plan: Plan, locate: Locate) -> Iterator[Finding]:
     """Yield what is wrong with an image at its site, though its layers go together."""
-    for rule in image_rules.RULES:
-        yield from _found(rule, rule.find(plan), plan.site, locate)
+    for rule, find in image_rules.RULES.items():
+        yield from _found(rule, find(plan), plan.site, locate)
 
 
 def _refused(error: PlanError) -> Iterator[Finding]:
@@ -180,18 +180,17 @@ def _refused(error: PlanError) -> Iterator[Finding]:
         )
 
 
-def _found(
-    rule: Rule[T], hits: Iterator[Violation], site: Site, locate: Locate
-) -> Iterator[Finding]:
+def _found(rule: str, hits: Iterator[Violation], site: Site, locate: Locate) -> Iterator[Finding]:
     for hit in hits:
-        answer = _answer(site, hit, rule.name) if rule.severity == "warning" else ""
+        told = texts()[rule]
+        answer = _answer(site, hit, rule) if told["severity"] == "warning" else ""
         yield Finding(
-            rule=rule.name,
-            severity="note" if answer else rule.severity,
+            rule=rule,
+            severity="note" if answer else told["severity"],
             where=hit.at or locate(hit.path),
             what=hit.what,
-            why=rule.why,
-            source=rule.source,
+            why=told["why"],
+            source=told["source"],
             fix=hit.fix,
             answer=answer,
         )

@@ -4,12 +4,12 @@ The rules read the facts that the layers of a plan give, and its steps.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
 from packaging.version import InvalidVersion, Version
 
-from sifwright.plan.lint.rule import Rule, Violation, on_several_nodes, rules
+from sifwright.plan.lint.rule import Violation, on_several_nodes
 from sifwright.plan.lint.site_rules import INTERNAL_NETWORKS
 from sifwright.plan.model import Plan, Step
 
@@ -219,18 +219,16 @@ def _symbols(plan: Plan, version: str) -> Version | None:
     return Version(cell[0]) if cell else None
 
 
-RULES: tuple[Rule[Plan], ...] = rules(
-    {
-        "gpu-arch": _architecture,
-        "driver-cuda": _driver,
-        "plugin-name": _plugin_name,
-        "plugin-hangs": _plugin_hangs,
-        "network-name": _network_name,
-        "network-missing": _network_missing,
-        "gpu-direct-level": _gpu_direct,
-        "ll128-corrupts": _ll128_corrupts,
-        "ll128-slow": _ll128_is_slow,
-        "host-rocm": _host_rocm,
-        "host-libfabric": _host_libfabric,
-    }
-)
+RULES: dict[str, Callable[[Plan], Iterator[Violation]]] = {
+    "gpu-arch": _architecture,
+    "driver-cuda": _driver,
+    "plugin-name": _plugin_name,
+    "plugin-hangs": _plugin_hangs,
+    "network-name": _network_name,
+    "network-missing": _network_missing,
+    "gpu-direct-level": _gpu_direct,
+    "ll128-corrupts": _ll128_corrupts,
+    "ll128-slow": _ll128_is_slow,
+    "host-rocm": _host_rocm,
+    "host-libfabric": _host_libfabric,
+}

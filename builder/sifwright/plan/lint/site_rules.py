@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from sifwright.catalog.model import Site
 from sifwright.catalog.yaml_document import Path
-from sifwright.plan.lint.rule import Rule, Violation, of_host_mpi, on_several_nodes, placed, rules
+from sifwright.plan.lint.rule import Violation, of_host_mpi, on_several_nodes, placed
 
 # Networks of NCCL itself; every other value of NCCL_NET names a plugin's network.
 INTERNAL_NETWORKS = ("socket", "ib")
@@ -246,29 +246,27 @@ def _host_jansson(site: Site) -> Iterator[Violation]:
         )
 
 
-RULES: tuple[Rule[Site], ...] = rules(
-    {
-        "alt-read": _alt_read,
-        "alt-read-sizes": _alt_read_sizes,
-        "memhooks": _memhooks,
-        "monitor-name": _monitor_name,
-        "kdreg2": _kdreg2,
-        "cache-monitor": _unset("FI_MR_CACHE_MONITOR", "userfaultfd"),
-        "host-register": _unset("FI_CXI_DISABLE_HOST_REGISTER", '"1"'),
-        "completion-queue": _completion_queue,
-        "socket-interface": _unset("NCCL_SOCKET_IFNAME", "hsn"),
-        "fine-grain": _unset(
-            "HSA_FORCE_FINE_GRAIN_PCIE",
-            '"1"',
-            lambda site: _slingshot(site) and site.arch == "gfx90a",
-        ),
-        "net-on-one-node": _net_on_one_node,
-        "mpich-gpu": _mpich_gpu,
-        "mpich-gpu-library": _mpich_gpu_library,
-        "visible-devices": _visible_devices,
-        "masked-gpus": _masked_gpus,
-        "cache-locks": _cache_locks,
-        "host-glibc": _host_glibc,
-        "host-jansson": _host_jansson,
-    }
-)
+RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
+    "alt-read": _alt_read,
+    "alt-read-sizes": _alt_read_sizes,
+    "memhooks": _memhooks,
+    "monitor-name": _monitor_name,
+    "kdreg2": _kdreg2,
+    "cache-monitor": _unset("FI_MR_CACHE_MONITOR", "userfaultfd"),
+    "host-register": _unset("FI_CXI_DISABLE_HOST_REGISTER", '"1"'),
+    "completion-queue": _completion_queue,
+    "socket-interface": _unset("NCCL_SOCKET_IFNAME", "hsn"),
+    "fine-grain": _unset(
+        "HSA_FORCE_FINE_GRAIN_PCIE",
+        '"1"',
+        lambda site: _slingshot(site) and site.arch == "gfx90a",
+    ),
+    "net-on-one-node": _net_on_one_node,
+    "mpich-gpu": _mpich_gpu,
+    "mpich-gpu-library": _mpich_gpu_library,
+    "visible-devices": _visible_devices,
+    "masked-gpus": _masked_gpus,
+    "cache-locks": _cache_locks,
+    "host-glibc": _host_glibc,
+    "host-jansson": _host_jansson,
+}
