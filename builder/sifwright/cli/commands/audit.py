@@ -30,16 +30,24 @@ GROUP = "look"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    text = "a site of 'sifwright list', an image as 'inspect' takes it, a lock or a bundle"
-    add("target", metavar="SITE|IMAGE", help=text)
-    add("image", metavar="IMAGE", nargs="?", default="", help="an image of the site")
+    parser.add_argument(
+        "target",
+        metavar="SITE|IMAGE",
+        help="a site of 'sifwright list', an image as 'inspect' takes it, a lock or a bundle",
+    )
+    parser.add_argument(
+        "image", metavar="IMAGE", nargs="?", default="", help="an image of the site"
+    )
     shared.add_output_folder(parser)
-    add("--osv", default="", metavar="FILE|URL", help="a dump of OSV's vulnerabilities: all.zip")
-    add("--data", default="", metavar="DIR|TAR", help="read all data from there; ask no server")
-    text = "write the data that was read into a new folder, for --data and 'bundle --audit'"
-    add("--save", default="", metavar="DIR", help=text)
-    add("--processor", default="", metavar="NAME", help="as aarch64; default: this machine's")
+    shared.add_text(parser, "--osv", "FILE|URL", "a dump of OSV's vulnerabilities: all.zip")
+    shared.add_text(parser, "--data", "DIR|TAR", "read all data from there; ask no server")
+    shared.add_text(
+        parser,
+        "--save",
+        "DIR",
+        "write the data that was read into a new folder, for --data and 'bundle --audit'",
+    )
+    shared.add_text(parser, "--processor", "NAME", "as aarch64; default: this machine's")
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print JSON")
     output.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0")

@@ -42,16 +42,31 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_plan(parser)
     matrix.add_arguments(parser)
     shared.add_build_options(parser)
-    text = "run the steps by apptainer, or by Docker Engine or podman's service (docker)"
-    parser.add_argument("--engine", choices=("apptainer", "docker"), default="apptainer", help=text)
-    text = "build a SIF, or an image of the engine (docker's default)"
-    parser.add_argument("--format", choices=("sif", "image"), help=text)
+    parser.add_argument(
+        "--engine",
+        choices=("apptainer", "docker"),
+        default="apptainer",
+        help="run the steps by apptainer, or by Docker Engine or podman's service (docker)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("sif", "image"),
+        help="build a SIF, or an image of the engine (docker's default)",
+    )
     shared.add_secret(parser)
-    text = "run the steps up to this layer's into the cache, and make no image"
-    parser.add_argument("--until", default="", metavar="LAYER", help=text)
+    shared.add_text(
+        parser,
+        "--until",
+        "LAYER",
+        "run the steps up to this layer's into the cache, and make no image",
+    )
     locks.add_arguments(parser)
-    text = "sign the SIF: private key in PEM, or user or fingerprint of Apptainer's PGP keyring"
-    parser.add_argument("--sign", default="", metavar="KEY", help=text)
+    shared.add_text(
+        parser,
+        "--sign",
+        "KEY",
+        "sign the SIF: private key in PEM, or user or fingerprint of Apptainer's PGP keyring",
+    )
     submission.add_arguments(parser)
 
 

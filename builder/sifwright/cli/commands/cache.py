@@ -39,10 +39,9 @@ class _Report:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("action", choices=("list", "verify", "prune"), help="what to do")
-    add("--keep-size", default="", metavar="SIZE", help="prune: size to keep, as 50G, 500M, 1.5T")
-    add("--dry-run", action="store_true", help="prune: list, and remove nothing")
+    parser.add_argument("action", choices=("list", "verify", "prune"), help="what to do")
+    shared.add_text(parser, "--keep-size", "SIZE", "prune: size to keep, as 50G, 500M, 1.5T")
+    shared.add_switch(parser, "--dry-run", "prune: list, and remove nothing")
     shared.add_json(parser)
 
 

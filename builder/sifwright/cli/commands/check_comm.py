@@ -34,13 +34,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add("--min-size", default="1K", metavar="SIZE", help="smallest size in bytes, or K, M, G (1K)")
     add("--max-size", default="512M", metavar="SIZE", help="largest size (512M)")
-    add(
-        "--launch",
-        default="",
-        metavar="COMMAND",
-        help="launcher and options, instead of the site's",
-    )
-    add("--environment", default="", metavar="DIR", help="run on the host, in this environment")
+    shared.add_text(parser, "--launch", "COMMAND", "launcher and options, instead of the site's")
+    shared.add_text(parser, "--environment", "DIR", "run on the host, in this environment")
     shared.add_json(parser)
 
 

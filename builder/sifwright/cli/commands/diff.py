@@ -21,8 +21,11 @@ GROUP = "look"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    text = "a SIF, a plan.json or record.json, or SITE or SITE/IMAGE as defs/ has it now"
-    parser.add_argument("old", metavar="A", help=text)
+    parser.add_argument(
+        "old",
+        metavar="A",
+        help="a SIF, a plan.json or record.json, or SITE or SITE/IMAGE as defs/ has it now",
+    )
     parser.add_argument("new", metavar="B", help="the same")
     shared.add_set(parser)
     shared.add_json(parser)

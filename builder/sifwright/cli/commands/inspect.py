@@ -25,13 +25,13 @@ _LONGEST = 100
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    text = (
-        "docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE, docker-daemon:NAME, "
-        "or a SIF"
+    parser.add_argument(
+        "image",
+        metavar="IMAGE",
+        help="docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE, docker-daemon:NAME,"
+        " or a SIF",
     )
-    add("image", metavar="IMAGE", help=text)
-    add("--processor", default="", metavar="NAME", help="as aarch64; default: this machine's")
+    shared.add_text(parser, "--processor", "NAME", "as aarch64; default: this machine's")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--labels", action="store_true", help="print its labels only")
     only.add_argument("--sbom", action="store_true", help="print a SIF's bill of materials")

@@ -23,13 +23,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_output_folder(parser)
     shared.add_progress(parser)
     shared.add_secret(parser)
-    text = "the lock; default: locks/pylock.SITE-IMAGE.toml"
-    parser.add_argument("--file", default="", metavar="FILE", help=text)
-    text = (
-        "take what there is today: base (the image that its tag names), debian, python, or names of"
-        " packages; default: everything"
+    shared.add_text(parser, "--file", "FILE", "the lock; default: locks/pylock.SITE-IMAGE.toml")
+    parser.add_argument(
+        "--update",
+        nargs="*",
+        metavar="WHAT",
+        help="take what there is today: base (the image that its tag names), debian, python, or"
+        " names of packages; default: everything",
     )
-    parser.add_argument("--update", nargs="*", metavar="WHAT", help=text)
 
 
 def run(arguments: Namespace) -> None:

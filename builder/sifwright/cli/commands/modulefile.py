@@ -17,16 +17,15 @@ GROUP = "install"
 
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_installation(parser)
-    add = parser.add_argument
-    add("--format", required=True, choices=("lua", "tcl"), help="lua: for Lmod; tcl: for all")
-    add("--root", required=True, metavar="DIR", help="the folder of the installation")
-    add("--install", action="store_true", help="put the installation there as well")
-    add(
-        "--write",
-        dest="modulefile",
-        default="",
-        metavar="FILE",
-        help="file to write; default: print it",
+    parser.add_argument(
+        "--format", required=True, choices=("lua", "tcl"), help="lua: for Lmod; tcl: for all"
+    )
+    parser.add_argument(
+        "--root", required=True, metavar="DIR", help="the folder of the installation"
+    )
+    shared.add_switch(parser, "--install", "put the installation there as well")
+    shared.add_text(
+        parser, "--write", "FILE", "file to write; default: print it", dest="modulefile"
     )
 
 

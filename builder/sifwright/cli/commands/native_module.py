@@ -23,10 +23,13 @@ _PYTHON = re.compile(r"3\.[0-9]+")
 
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_native_module(parser)
-    add = parser.add_argument
-    add("--prefix", required=True, metavar="DIR", help="the folder with its bin/ and lib/")
-    add("--python", default="", metavar="VERSION", help="its Python, as 3.12; default: that of DIR")
-    add("--format", choices=("lua", "tcl"), default="lua", help="lua: for Lmod; tcl: for all (lua)")
+    parser.add_argument(
+        "--prefix", required=True, metavar="DIR", help="the folder with its bin/ and lib/"
+    )
+    shared.add_text(parser, "--python", "VERSION", "its Python, as 3.12; default: that of DIR")
+    parser.add_argument(
+        "--format", choices=("lua", "tcl"), default="lua", help="lua: for Lmod; tcl: for all (lua)"
+    )
 
 
 def run(arguments: Namespace) -> None:

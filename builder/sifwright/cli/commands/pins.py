@@ -26,8 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("layer", nargs="?", default="", metavar="LAYER", help="only this layer")
     add("source", nargs="?", default="", metavar="SOURCE", help="only this source of it")
     add("version", nargs="?", default="", metavar="VERSION", help="only this version of it")
-    add("--add", action="store_true", help="look the version up and pin it")
-    add("--check", action="store_true", help="compare with what is there now")
+    shared.add_switch(parser, "--add", "look the version up and pin it")
+    shared.add_switch(parser, "--check", "compare with what is there now")
     shared.add_json(parser)
 
 

@@ -27,7 +27,7 @@ GROUP = "describe"
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_plan(parser)
     shared.add_output_folder(parser)
-    parser.add_argument("--explain", action="store_true", help="show every option and who set it")
+    shared.add_switch(parser, "--explain", "show every option and who set it")
     shared.add_json(parser)
 
 

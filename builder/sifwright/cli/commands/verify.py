@@ -24,10 +24,12 @@ GROUP = "look"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    text = "an image, with its record.json beside it or signed"
-    parser.add_argument("sif", metavar="SIF", help=text)
-    text = "build it from nothing, and name the first files that differ"
-    parser.add_argument("--rebuild", action="store_true", help=text)
+    parser.add_argument(
+        "sif", metavar="SIF", help="an image, with its record.json beside it or signed"
+    )
+    shared.add_switch(
+        parser, "--rebuild", "build it from nothing, and name the first files that differ"
+    )
     locks.add_arguments(parser)
     shared.add_secret(parser)
     shared.add_trust(parser)
