@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from sifwright.catalog.model import Catalog
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import context, matrix
+from sifwright.cli.options.output import print_lines, table
 from sifwright.errors import MachineError
 from sifwright.images.contents.inventory import Inventory, inventory
 from sifwright.images.sif.fingerprint import known_record
@@ -23,7 +22,7 @@ from sifwright.report.audit import data, lock_contents
 from sifwright.report.audit.audit import Auditor
 from sifwright.report.audit.findings import Audit
 from sifwright.system.progress import QuietProgress, TextProgress
-from sifwright.system.terminal import escape_name, print_json, print_line, print_table
+from sifwright.system.terminal import escape_name, print_json, print_table
 
 HELP = "say what of an image has known faults or is behind its updates"
 GROUP = "look"
@@ -100,17 +99,14 @@ def _contents(name: str, arguments: Namespace) -> Inventory:
 
 
 def _print(result: Audit) -> None:
-    shown = Table(box=None, pad_edge=False, header_style="")
-    for head in ("finding", "package", "version", "fixed in", "advisory", "why"):
-        shown.add_column(head, no_wrap=head != "why")
-    for item in result.findings:
-        cells = (item.rule, item.package, item.version, item.fixed, item.identity, item.message)
-        # Use Text: words of others are no markup.
-        shown.add_row(*(Text(escape_name(cell)) for cell in cells))
+    heads = ("finding", "package", "version", "fixed in", "advisory", "why")
+    rows = (
+        (item.rule, item.package, item.version, item.fixed, item.identity, item.message)
+        for item in result.findings
+    )
     if result.findings:
-        print_table(shown)
-    for line in _lines(result):
-        print_line(escape_name(line))
+        print_table(table(heads, (map(escape_name, row) for row in rows), wrapped=("why",)))
+    print_lines(map(escape_name, _lines(result)))
 
 
 def _lines(result: Audit) -> Iterator[str]:

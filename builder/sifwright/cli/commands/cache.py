@@ -10,10 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 from rich.filesize import decimal
-from rich.table import Table
-from rich.text import Text
 
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.output import table
 from sifwright.errors import Problem, SifwrightError, TestError, UsageError, quoted
 from sifwright.make_image.cache import pruning
 from sifwright.make_image.cache.store import CacheEntry, DamagedEntry, Store
@@ -52,7 +51,8 @@ def run(arguments: Namespace) -> None:
         print_json(report.document)
     else:
         if report.entries:
-            print_table(_table(report.entries))
+            heads = ("what", "made for", "size", "age", "last used", "key")
+            print_table(table(heads, map(_row, report.entries), right=("size",)))
         print_line(report.summary)
     if report.error:
         raise report.error
@@ -153,16 +153,6 @@ def _problem(kind: str, bad: DamagedEntry) -> Problem:
         " removes all results."
     )
     return Problem(where=f"{kind} {bad.key}", what=bad.reason, fix=fix)
-
-
-def _table(entries: Sequence[CacheEntry]) -> Table:
-    shown = Table(box=None, pad_edge=False, header_style="")
-    for head in ("what", "made for", "size", "age", "last used", "key"):
-        shown.add_column(head, no_wrap=True, justify="right" if head == "size" else "left")
-    for entry in entries:
-        # Use Text: the content of a file is no markup.
-        shown.add_row(*map(Text, _row(entry)))
-    return shown
 
 
 def _row(entry: CacheEntry) -> tuple[str, ...]:

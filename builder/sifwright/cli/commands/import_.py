@@ -9,6 +9,7 @@ from pathlib import Path
 from sifwright.catalog import project_folder
 from sifwright.catalog.model import LayerFile
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import UsageError
 from sifwright.recipe_import import read_text
 from sifwright.recipe_import.context import Context
@@ -62,8 +63,7 @@ def run(arguments: Namespace) -> None:
     writing = imported(recipe, name, arguments.context, look, _wanted(arguments))
     new_files = write_layers.files(writing)
     placement.refuse_taken(defs, new_files)
-    for line in _preview(writing, new_files, defs):
-        print_line(line)
+    print_lines(_preview(writing, new_files, defs))
     if arguments.dry_run:
         print_line("Nothing is written: --dry-run.")
         return

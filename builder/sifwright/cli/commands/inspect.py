@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import UsageError
 from sifwright.images.contents.image_facts import ImageFacts, Python
 from sifwright.images.sif import sif_file
@@ -49,8 +50,7 @@ def run(arguments: Namespace) -> None:
         print_json(facts.labels if arguments.labels else asdict(facts))
         return
     labels = (escape_name(f"{name}  {facts.labels[name]}") for name in sorted(facts.labels))
-    for line in labels if arguments.labels else lines(facts):
-        print_line(line)
+    print_lines(labels if arguments.labels else lines(facts))
 
 
 def _statement(image: str, name: str) -> str:

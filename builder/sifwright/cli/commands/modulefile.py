@@ -1,15 +1,13 @@
 """The command `modulefile`: the module of an installation, without EasyBuild."""
 
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from sifwright.cli.commands.easyconfig import bundle_of
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.output import write
 from sifwright.errors import UsageError
 from sifwright.install import modulefile, placement
-from sifwright.system import files
-from sifwright.system.terminal import print_line
 
 HELP = "print the modulefile of an installation, without EasyBuild"
 GROUP = "install"
@@ -40,10 +38,4 @@ def run(arguments: Namespace) -> None:
     text = modulefile.modulefile(bundle.module, str(root), arguments.format)
     if arguments.install:
         placement.install(bundle, root)
-    if not arguments.modulefile:
-        sys.stdout.write(text)
-        return
-    target = Path(arguments.modulefile)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    files.write(target, text.encode(), mode=0o644)
-    print_line(f"modulefile: {arguments.modulefile}")
+    write(arguments.modulefile, text, mode=0o644, done="modulefile")
