@@ -90,8 +90,11 @@ def _submit(images: Sequence[Namespace]) -> None:
     alone = first.until or first.sign or locked
     if first.no_cache or first.engine == "docker" or alone:
         words = "--no-cache, --engine docker, --until, --sign, --locked, --bundle"
-        fix = f"Leave out {words}."
-        raise UsageError.of("jobs hand over the steps in the step cache", where="--submit", fix=fix)
+        raise UsageError.of(
+            "jobs hand over the steps in the step cache",
+            where="--submit",
+            fix=f"Leave out {words}.",
+        )
     plans = [resolve_plan(arguments) for arguments in images]
     scheduler = submission.scheduler_of(first)
     sites = [submission.site_of_jobs(plan.site, scheduler) for plan in plans]
@@ -156,8 +159,11 @@ def _check_key(request: BuildRequest) -> None:
         from sifwright.make_image.signing.keys import find_key  # noqa: PLC0415  # seldom needed
 
         if request.output.tag:
-            fix = "Build a SIF: --format sif."
-            raise UsageError.of("an image of an engine cannot be signed", where="--sign", fix=fix)
+            raise UsageError.of(
+                "an image of an engine cannot be signed",
+                where="--sign",
+                fix="Build a SIF: --format sif.",
+            )
         find_key(request.options.sign)
 
 

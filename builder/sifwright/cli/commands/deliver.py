@@ -60,8 +60,11 @@ def run(arguments: Namespace) -> None:
     folder = Path(arguments.output, site.name, f"{image.name}{values}")
     sif = Path(arguments.sif or folder / "image.sif")
     if not sif.exists():
-        fix = f"Build it: sifwright build {site.name} {image.name}; or name one with --sif."
-        raise UsageError.of("there is no such file", where=str(sif), fix=fix)
+        raise UsageError.of(
+            "there is no such file",
+            where=str(sif),
+            fix=f"Build it: sifwright build {site.name} {image.name}; or name one with --sif.",
+        )
     parts = _parts(site, form)
     mounts = "edf" in parts and not arguments.elsewhere
     if problems := tuple(_problems(site, sif, mounts=mounts)):
@@ -85,11 +88,17 @@ def run(arguments: Namespace) -> None:
 def _require_engine(site: Site, form: str) -> None:
     """Raise `UsageError` for a form that no engine of the site reads."""
     if form == "sif":
-        message = f"site '{site.name}' runs SIFs as they are"
-        raise UsageError.of(message, where="deliver", fix="Name a form: --as squashfs or oci.")
+        raise UsageError.of(
+            f"site '{site.name}' runs SIFs as they are",
+            where="deliver",
+            fix="Name a form: --as squashfs or oci.",
+        )
     if form == "edf" and site.container_product != _EDF_ENGINE:
-        message = f"site '{site.name}' has no Container Engine, which reads EDF files"
-        raise UsageError.of(message, where="--as edf", fix="Leave it out, or name another form.")
+        raise UsageError.of(
+            f"site '{site.name}' has no Container Engine, which reads EDF files",
+            where="--as edf",
+            fix="Leave it out, or name another form.",
+        )
 
 
 def _problems(site: Site, sif: Path, *, mounts: bool) -> Iterator[Problem]:

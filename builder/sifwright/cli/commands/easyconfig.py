@@ -82,8 +82,9 @@ def _image(
     plan = resolve(catalog, arguments.site, arguments.image, arguments.settings)
     if arguments.date:
         if not _DATE.fullmatch(arguments.date):
-            where = f"--date {arguments.date}"
-            raise UsageError.of("no date", where=where, fix="Example: 20261122")
+            raise UsageError.of(
+                "no date", where=f"--date {arguments.date}", fix="Example: 20261122"
+            )
         return (None, *collect_facts.from_planned(plan, arguments.date))
     output = context.built(arguments, plan)
     return (output.link, *collect_facts.from_built(plan, output))
@@ -91,9 +92,12 @@ def _image(
 
 def _other(arguments: Namespace, site: Site) -> tuple[Path, InstalledImage, dict[str, bytes]]:
     if arguments.image or arguments.settings or arguments.date:
-        message = "IMAGE, --set and --date are for an image that sifwright builds"
-        fix = "Leave IMAGE, --set and --date out: versions and environment are read from the SIF."
-        raise UsageError.of(message, where=f"--from {arguments.sif}", fix=fix)
+        raise UsageError.of(
+            "IMAGE, --set and --date are for an image that sifwright builds",
+            where=f"--from {arguments.sif}",
+            fix="Leave IMAGE, --set and --date out: versions and environment are read from"
+            " the SIF.",
+        )
     sif = Path(arguments.sif)
     return (sif, *collect_facts.from_foreign(site, sif))
 
@@ -105,11 +109,17 @@ def _image_url(arguments: Namespace) -> str:
         return ""
     where = f"--image-url {quoted(redact_url(url))}"
     if not _URL.fullmatch(url) or redact_url(url) != url:
-        fix = "Give http:// or https://, a host and a folder, without a user name and password."
-        raise UsageError.of("no address that eb could fetch from", where=where, fix=fix)
+        raise UsageError.of(
+            "no address that eb could fetch from",
+            where=where,
+            fix="Give http:// or https://, a host and a folder, without a user name and password.",
+        )
     if arguments.date or arguments.central is not None:
-        fix = "Build the image first, and leave --date and --central out."
-        raise UsageError.of("the sha256 of an image that is here is needed", where=where, fix=fix)
+        raise UsageError.of(
+            "the sha256 of an image that is here is needed",
+            where=where,
+            fix="Build the image first, and leave --date and --central out.",
+        )
     return url
 
 
@@ -117,6 +127,9 @@ def _central(arguments: Namespace, site: Site) -> str:
     """Return the folder of central images: of --central, the site, or a variable."""
     given = arguments.central or site.central or (ANY_CENTRAL if arguments.central == "" else "")
     if given and not (given.isprintable() and _PATH.fullmatch(given)):
-        fix = "Begin it with /, and take printable characters."
-        raise UsageError.of("not a full path", where=f"--central {quoted(given)}", fix=fix)
+        raise UsageError.of(
+            "not a full path",
+            where=f"--central {quoted(given)}",
+            fix="Begin it with /, and take printable characters.",
+        )
     return given.rstrip("/")

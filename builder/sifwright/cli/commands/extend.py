@@ -69,11 +69,13 @@ def _extension(arguments: Namespace, catalog: Catalog) -> Extension:
     image = get_or_suggest(catalog.images, arguments.image or site.image, "image")
     name = arguments.name or f"{image.name}-extended"
     if not _NAME.fullmatch(name):
-        fix = "Use lower-case words joined by '-'."
-        raise UsageError.of(f"'{name}' is not a name", where="--name", fix=fix)
+        raise UsageError.of(
+            f"'{name}' is not a name", where="--name", fix="Use lower-case words joined by '-'."
+        )
     if name in catalog.images:
-        fix = "Choose another --name."
-        raise UsageError.of(f"'{name}' is an image under defs/", where="--name", fix=fix)
+        raise UsageError.of(
+            f"'{name}' is an image under defs/", where="--name", fix="Choose another --name."
+        )
     if arguments.lock:
         requirements = _locked(arguments, catalog, image.name)
     else:

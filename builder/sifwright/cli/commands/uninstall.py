@@ -36,5 +36,8 @@ def _refuse_unfinished(jobs: Path, prefix: str) -> None:
     """Raise `UsageError` if jobs wait or run that would install there again."""
     if waiting := job_folder.unfinished(job_folder.refresh(jobs, is_ours=True)):
         ids = ", ".join(job.id for job in waiting)
-        fix = f"Cancel them: sifwright cancel --prefix {prefix}"
-        raise UsageError.of(f"jobs wait or run: {ids}", where=prefix, fix=fix)
+        raise UsageError.of(
+            f"jobs wait or run: {ids}",
+            where=prefix,
+            fix=f"Cancel them: sifwright cancel --prefix {prefix}",
+        )

@@ -29,8 +29,9 @@ def submit_tasks(
 ) -> None:
     """Submit what is missing, report it, and wait for it if that is asked."""
     if arguments.wait and printed(arguments):
-        fix = f"Leave out --wait or {PRINT}."
-        raise UsageError.of("nothing is submitted", where="--wait", fix=fix)
+        raise UsageError.of(
+            "nothing is submitted", where="--wait", fix=f"Leave out --wait or {PRINT}."
+        )
     submission = replace(
         prepare(sites, scheduler_of(arguments), arguments.directives, home),
         secrets=read_secrets(getattr(arguments, "secret", ())),
