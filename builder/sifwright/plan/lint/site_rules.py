@@ -45,14 +45,18 @@ def _unset(
     return find
 
 
-def _alt_read(site: Site) -> Iterator[Violation]:
-    for path, value in placed(site, "FI_CXI_RDZV_PROTO"):
-        if value == "alt_read" and not site.rdzv_get_disabled:
-            yield Violation(
-                path=path,
-                what=f"environment.{path[1]}: FI_CXI_RDZV_PROTO=alt_read without network.rdzv-get",
-                fix="Add 'rdzv-get: disabled' below 'network', or leave FI_CXI_RDZV_PROTO out.",
-            )
+def _wrong(
+    name: str, is_wrong: Callable[[Site, str], bool], what: str, fix: str
+) -> Callable[[Site], Iterator[Violation]]:
+    """Make a rule about each value of a variable in the site's environment; `{}` is the value."""
+
+    def find(site: Site) -> Iterator[Violation]:
+        for path, value in placed(site, name):
+            if is_wrong(site, value):
+                message = f"environment.{path[1]}: {what.format(value)}"
+                yield Violation(path=path, what=message, fix=fix)
+
+    return find
 
 
 def _alt_read_sizes(site: Site) -> Iterator[Violation]:
@@ -65,37 +69,6 @@ def _alt_read_sizes(site: Site) -> Iterator[Violation]:
                 path=path,
                 what=f"FI_CXI_RDZV_{part} is {value or 'not set'} with FI_CXI_RDZV_PROTO=alt_read",
                 fix=f'Set FI_CXI_RDZV_{part}: "0".',
-            )
-
-
-def _memhooks(site: Site) -> Iterator[Violation]:
-    for path, value in placed(site, "FI_MR_CACHE_MONITOR"):
-        # libfabric ignores MEMHOOKS, as any unknown name, and keeps its default: memhooks.
-        if value.lower() == "memhooks" and site.vendor != "cpu":
-            yield Violation(
-                path=path,
-                what=f"environment.{path[1]}: FI_MR_CACHE_MONITOR={value}",
-                fix="Set userfaultfd.",
-            )
-
-
-def _monitor_name(site: Site) -> Iterator[Violation]:
-    for path, value in placed(site, "FI_MR_CACHE_MONITOR"):
-        if value not in _MONITORS and value.lower() != "memhooks":
-            yield Violation(
-                path=path,
-                what=f"environment.{path[1]}: libfabric knows no FI_MR_CACHE_MONITOR={value}",
-                fix=f"One of: {', '.join(_MONITORS)}.",
-            )
-
-
-def _kdreg2(site: Site) -> Iterator[Violation]:
-    for path, value in placed(site, "FI_MR_CACHE_MONITOR"):
-        if value == "kdreg2" and "container" in site.run_in:
-            yield Violation(
-                path=path,
-                what=f"environment.{path[1]}: FI_MR_CACHE_MONITOR=kdreg2 in images",
-                fix="Set userfaultfd.",
             )
 
 
@@ -247,11 +220,32 @@ def _host_jansson(site: Site) -> Iterator[Violation]:
 
 
 RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
-    "alt-read": _alt_read,
+    "alt-read": _wrong(
+        "FI_CXI_RDZV_PROTO",
+        lambda site, value: value == "alt_read" and not site.rdzv_get_disabled,
+        "FI_CXI_RDZV_PROTO={} without network.rdzv-get",
+        "Add 'rdzv-get: disabled' below 'network', or leave FI_CXI_RDZV_PROTO out.",
+    ),
     "alt-read-sizes": _alt_read_sizes,
-    "memhooks": _memhooks,
-    "monitor-name": _monitor_name,
-    "kdreg2": _kdreg2,
+    # libfabric ignores MEMHOOKS, as any unknown name, and keeps its default: memhooks.
+    "memhooks": _wrong(
+        "FI_MR_CACHE_MONITOR",
+        lambda site, value: value.lower() == "memhooks" and site.vendor != "cpu",
+        "FI_MR_CACHE_MONITOR={}",
+        "Set userfaultfd.",
+    ),
+    "monitor-name": _wrong(
+        "FI_MR_CACHE_MONITOR",
+        lambda _, value: value not in _MONITORS and value.lower() != "memhooks",
+        "libfabric knows no FI_MR_CACHE_MONITOR={}",
+        f"One of: {', '.join(_MONITORS)}.",
+    ),
+    "kdreg2": _wrong(
+        "FI_MR_CACHE_MONITOR",
+        lambda site, value: value == "kdreg2" and "container" in site.run_in,
+        "FI_MR_CACHE_MONITOR={} in images",
+        "Set userfaultfd.",
+    ),
     "cache-monitor": _unset("FI_MR_CACHE_MONITOR", "userfaultfd"),
     "host-register": _unset("FI_CXI_DISABLE_HOST_REGISTER", '"1"'),
     "completion-queue": _completion_queue,
