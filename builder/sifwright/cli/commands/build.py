@@ -130,20 +130,23 @@ def build(arguments: Namespace) -> None:
         progress.note(line)
     request = request_build(plan, output_of(arguments, plan), _options(arguments, plan))
     _check_key(request)
-    until = getattr(arguments, "until", "")
     is_new = request.options.force or not request.is_current
-    if is_new or until:
+    if is_new or arguments.until:
         definitions(arguments)  # whose mistakes may be in files of other images
-    if (is_new or until) and request.options.engine == "apptainer":
+    if (is_new or arguments.until) and request.options.engine == "apptainer":
         emulation.start(plan, progress, compilers=arguments.emulate_compilers)
-    if until:
+    if arguments.until:
+        from sifwright.make_image.open_shell import build_steps  # noqa: PLC0415  # takes 0.3 s
+
         with locks.with_files(request, arguments, progress) as locked:
-            _build_steps(locked, until, progress)
+            build_steps(locked, arguments.until, progress)
         return
     if is_new:
+        from sifwright.make_image.build_image import build_image  # noqa: PLC0415  # as above
+
         _note_damage(request, progress)
         with locks.with_files(request, arguments, progress) as locked:
-            _build(locked, progress)
+            build_image(locked, progress)
     elif request.options.sign and not request.output.signature.exists():
         from sifwright.make_image.signing.sign import sign_image  # noqa: PLC0415  # seldom needed
 
@@ -167,18 +170,6 @@ def _check_key(request: BuildRequest) -> None:
         find_key(request.options.sign)
 
 
-def _build(request: BuildRequest, progress: Progress) -> None:
-    from sifwright.make_image.build_image import build_image  # noqa: PLC0415  # takes 0.3 s to load
-
-    build_image(request, progress)
-
-
-def _build_steps(request: BuildRequest, layer: str, progress: Progress) -> None:
-    from sifwright.make_image.open_shell import build_steps  # noqa: PLC0415  # takes 0.3 s to load
-
-    build_steps(request, layer, progress)
-
-
 def _options(arguments: Namespace, plan: Plan) -> BuildOptions:
     lock = locks.lock_of(arguments, plan.site.name, plan.image.name)
     return BuildOptions(
@@ -186,25 +177,20 @@ def _options(arguments: Namespace, plan: Plan) -> BuildOptions:
         force=arguments.force,
         cached=not arguments.no_cache,
         tests=arguments.tests,
-        engine=_engine(arguments),
-        secrets=read_secrets(getattr(arguments, "secret", ())),
+        engine=arguments.engine,
+        secrets=read_secrets(arguments.secret),
         format=_format(arguments),
         lock=lock,
         epoch=lock.epoch if lock else source_epoch(),
-        sign=getattr(arguments, "sign", ""),
+        sign=arguments.sign,
     )
 
 
-def _engine(arguments: Namespace) -> Literal["apptainer", "docker"]:
-    """Return the engine; the command `extend` has no choice."""
-    return getattr(arguments, "engine", "apptainer")
-
-
 def _format(arguments: Namespace) -> Literal["sif", "image"]:
-    named = getattr(arguments, "format", None)
-    if named == "image" and _engine(arguments) == "apptainer":
+    of_engine: Literal["sif", "image"] = "sif" if arguments.engine == "apptainer" else "image"
+    if arguments.format == "image" and of_engine == "sif":
         raise UsageError.of("Apptainer makes SIFs only", fix="--format sif, or --engine docker.")
-    return named or ("sif" if _engine(arguments) == "apptainer" else "image")
+    return arguments.format or of_engine
 
 
 def _note_damage(request: BuildRequest, progress: Progress) -> None:

@@ -37,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_switch(parser, "--dry-run", "show the plan only, as 'sifwright plan' does")
     shared.add_set(parser)
     shared.add_build_options(parser)
+    parser.set_defaults(engine="apptainer", format="sif", secret=(), sign="", until="")
 
 
 def run(arguments: Namespace) -> None:
