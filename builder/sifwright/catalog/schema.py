@@ -146,20 +146,15 @@ def _explain(error: ValidationError, document: Document) -> Iterator[tuple[int, 
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         yield from _unknown_keys(error, document)
         return
-    if inner := _inside(error):
+    # The errors inside the form that a value has, if it fits none of several forms.
+    forms = (error.context or ()) if error.validator == "anyOf" else ()
+    if inner := [e for e in forms if e.validator != "type" or e.relative_path]:
         for cause in inner:
             yield from _explain(cause, document)
         return
     path = _path(error)
     message, fix = _words(error, document.texts.get(path, ""))
     yield _line(document, path), f"{_name(path)}: {message}" if path else message, fix
-
-
-def _inside(error: ValidationError) -> list[ValidationError]:
-    """Return the errors inside the form that a value has, if it fits none of several forms."""
-    if error.validator != "anyOf":
-        return []
-    return [e for e in error.context if e.validator != "type" or e.relative_path]
 
 
 def _unknown_keys(error: ValidationError, document: Document) -> Iterator[tuple[int, str, str]]:

@@ -21,15 +21,18 @@ _IN_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID", "FLUX_ENCLOSING_ID")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    text = "run it by jobs of slurm, pbs or flux; default: the site's; print, print:slurm: submit "
-    text += "nothing"
     names = ("", *SCHEDULERS, PRINT, *(f"{PRINT}:{name}" for name in SCHEDULERS))
     parser.add_argument(
-        "--submit", nargs="?", const="", choices=names, metavar="SCHEDULER", help=text
+        "--submit",
+        nargs="?",
+        const="",
+        choices=names,
+        metavar="SCHEDULER",
+        help="run it by jobs of slurm, pbs or flux; default: the site's; print, print:slurm:"
+        " submit nothing",
     )
     shared.add_switch(parser, "--wait", "with --submit: wait for the jobs to end")
-    text = "with --submit: an option of the scheduler, as in partition=cpu"
-    shared.add_directive(parser, text)
+    shared.add_directive(parser, "with --submit: an option of the scheduler, as in partition=cpu")
 
 
 def add_place(parser: ArgumentParser) -> None:

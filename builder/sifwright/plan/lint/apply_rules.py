@@ -94,7 +94,7 @@ def lint_site(
     try:
         findings += _of_image(resolve(looked(catalog), site.name, image.name, settings), locate)
     except PlanError as error:
-        findings += _refused(error)
+        findings += map(_refused, error.problems)
     order = ("error", "warning", "note")
     findings.sort(key=lambda finding: order.index(finding.severity))
     return LintReport(site=site.name, image=image.name, findings=tuple(findings))
@@ -168,16 +168,15 @@ def _of_image(plan: Plan, locate: Locate) -> Iterator[Finding]:
         yield from _found(rule, find(plan), plan.site, locate)
 
 
-def _refused(error: PlanError) -> Iterator[Finding]:
-    for problem in error.problems:
-        yield Finding(
-            rule=_REFUSED,
-            severity="error",
-            where=problem.where,
-            what=problem.what,
-            source="defs/versions.yaml, the headers of the layers and the image they start from",
-            fix=problem.fix,
-        )
+def _refused(problem: Problem) -> Finding:
+    return Finding(
+        rule=_REFUSED,
+        severity="error",
+        where=problem.where,
+        what=problem.what,
+        source="defs/versions.yaml, the headers of the layers and the image they start from",
+        fix=problem.fix,
+    )
 
 
 def _found(rule: str, hits: Iterator[Violation], site: Site, locate: Locate) -> Iterator[Finding]:
