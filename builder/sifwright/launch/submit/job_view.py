@@ -25,12 +25,11 @@ def running_step(job: SubmittedJob) -> RunningStep | None:
 
 def last_line(job: SubmittedJob) -> str:
     """Return the last line of the log; nothing if it has none."""
-    lines: list[str] = []
+    told: list[str] = []
     with suppress(OSError):
-        lines = [line.strip() for line in _tail(Path(job.log)).splitlines()]
-    return next(
-        (line for line in reversed(lines) if line and not _OF_FLUX.search(line)), ""
-    ) or _missing(job)
+        lines = map(str.strip, _tail(Path(job.log)).splitlines())
+        told = [line for line in lines if line and not _OF_FLUX.search(line)]
+    return told[-1] if told else _missing(job)
 
 
 def _tail(log: Path) -> str:
