@@ -211,7 +211,7 @@ def _wrong_type(value: object, wanted: list[str], text: str) -> tuple[str, str]:
     return f"{needed} is needed, not {got}", f"Write {needed} there."
 
 
-# By the name of a rule: a function of the error, and of the value as it is written.
+# Functions of the error and of the value as it is written; the keys are names of rules.
 _WORDS: Mapping[str, Callable[[Any, str], tuple[str, str]]] = {
     "anyOf": lambda error, text: _wrong_type(
         error.instance, [name for inner in error.context for name in _type_names(inner)], text

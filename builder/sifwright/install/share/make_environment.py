@@ -14,7 +14,6 @@ import subprocess
 import sys
 from importlib import metadata
 
-PYTHON = "python{}.{}".format(*sys.version_info[:2])
 # Lines of a .pth file; with what lies in the image's folders, their own .pth files are heeded.
 SEEN = "import site; site.addsitedir({folder!r})\n"
 GUARD = """\
@@ -36,6 +35,10 @@ sys.exit(main())
 """
 
 
+def fail(message: str) -> None:
+    sys.exit("pytorch-pip: {}".format(message))
+
+
 def image_folders() -> "list[str]":
     """Return the folders with the image's packages."""
     ends = ("site-packages", "dist-packages")
@@ -48,8 +51,7 @@ def make(folder: str, base: str) -> None:
     options = ["--without-pip"] if has_pip else []
     done = subprocess.run([base, "-m", "venv", "--symlinks", *options, folder], check=False)
     if done.returncode:
-        reason = "the image's Python needs the module venv"
-        sys.exit("pytorch-pip: {} -m venv failed: {}".format(base, reason))
+        fail("{} -m venv failed: the image's Python needs the module venv".format(base))
     if has_pip:
         write_pip(folder)
 
@@ -63,16 +65,22 @@ def write_pip(folder: str) -> None:
 
 def link_python(folder: str, base: str) -> None:
     """Let every name of Python there end at the file that the image's `python` is."""
-    for link in {"python", "python3", PYTHON}:
+    name = "python{}.{}".format(*sys.version_info[:2])
+    for link in {"python", "python3", name}:
         path = os.path.join(folder, "bin", link)
         if os.path.lexists(path):
             os.unlink(path)
-        os.symlink(base if link == PYTHON else PYTHON, path)
+        os.symlink(base if link == name else name, path)
 
 
 def write(path: str, text: str) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
+
+
+def site_packages(folder: str) -> str:
+    name = "python{}.{}".format(*sys.version_info[:2])
+    return os.path.join(folder, "lib", name, "site-packages")
 
 
 def heed_umask(environment: str) -> None:
@@ -97,7 +105,7 @@ def main(environment: str) -> None:
     folders = image_folders()
     make(environment, base)
     link_python(environment, base)
-    target = os.path.join(environment, "lib", PYTHON, "site-packages")
+    target = site_packages(environment)
     guard = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sifwright_pip.py")
     shutil.copyfile(guard, os.path.join(target, "sifwright_pip.py"))
     seen = "".join(SEEN.format(folder=folder) for folder in folders)

@@ -46,14 +46,14 @@ def _unset(
 
 
 def _wrong(
-    name: str, is_wrong: Callable[[Site, str], bool], what: str, fix: str
+    name: str, is_wrong: Callable[[Site, str], bool], text: str, fix: str
 ) -> Callable[[Site], Iterator[Violation]]:
     """Make a rule about each value of a variable in the site's environment; `{}` is the value."""
 
     def find(site: Site) -> Iterator[Violation]:
         for path, value in placed(site, name):
             if is_wrong(site, value):
-                message = f"environment.{path[1]}: {what.format(value)}"
+                message = f"environment.{path[1]}: {text.format(value)}"
                 yield Violation(path=path, what=message, fix=fix)
 
     return find
