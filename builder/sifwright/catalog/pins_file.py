@@ -37,11 +37,8 @@ def with_pin(text: str, source: Source, version: str, digest: str, file: str) ->
         lines[line - 1 if known else line : line] = [f"{match[1]}{new}{comment}"]
     changed = "\n".join(lines) + "\n"
     if not match or not _changes_only_the_pin(document, changed, (*keys, version), source, digest):
-        raise CatalogError.of(
-            f"'versions' of '{source.name}' is not written with one version on each line",
-            where=file,
-            fix=f"Write it by hand: {new}",
-        )
+        message = f"'versions' of '{source.name}' is not written with one version on each line"
+        raise CatalogError.of(message, where=file, fix=f"Write it by hand: {new}")
     return changed
 
 

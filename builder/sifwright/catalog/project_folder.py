@@ -16,11 +16,9 @@ def project_folder(explicit: str = "") -> Path:
     if explicit:
         if _is_project(Path(explicit)):
             return Path(explicit).resolve()
-        raise UsageError.of(
-            "no folder 'defs' with sites, images and layers in it",
-            where=explicit,
-            fix="Name the folder that holds defs/ and runscripts/.",
-        )
+        message = "no folder 'defs' with sites, images and layers in it"
+        fix = "Name the folder that holds defs/ and runscripts/."
+        raise UsageError.of(message, where=explicit, fix=fix)
     here = Path.cwd()
     candidates = (here, *here.parents, *_PACKAGE.parents[1:2], _PACKAGE / "_data")
     return next((path for path in candidates if _is_project(path)), _PACKAGE / "_data")

@@ -23,12 +23,12 @@ def parse_yaml(data: bytes, file: str) -> Document:
         reader = Reader(file, data.decode())
         value = reader.document()
     except UnicodeDecodeError as error:
-        raise YamlProblem(file, f"not UTF-8 text (byte {error.start})", "Save as UTF-8.") from None
+        message = f"not UTF-8 text (byte {error.start})"
+        raise YamlProblem(file, message, "Save as UTF-8.") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{file}:{mark.line + 1}" if mark else file
         message = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise YamlProblem(
-            where, f"not valid YAML: {message}", "Check the indentation and quotes."
-        ) from None
+        fix = "Check the indentation and quotes."
+        raise YamlProblem(where, f"not valid YAML: {message}", fix) from None
     return Document(data=value, lines=reader.lines, texts=reader.texts)

@@ -159,21 +159,16 @@ def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]
         given = machine.get(line.keyword) or header[line.keyword]
         value = given or machine.get(line.machine or "") or _refuse(base, line)
         if "#" in value:
-            raise PlanError.of(
-                f"{line.keyword} {value!r}: '#' starts a comment there",
-                where=f"header of layer '{base.layer.name}'",
-                fix="Give a value without it.",
-            )
+            message = f"{line.keyword} {value!r}: '#' starts a comment there"
+            fix = "Give a value without it."
+            raise PlanError.of(message, where=f"header of layer '{base.layer.name}'", fix=fix)
         yield line.keyword, value
 
 
 def _refuse(base: Step, line: Bootstrap) -> NoReturn:
     option = f"{base.layer.name}.{line.option or ''}"
-    raise MachineError.of(
-        f"this machine does not give {_MACHINE_VALUES.get(line.machine or '', 'a value')}",
-        where=option,
-        fix=f"Name one: --set {option}=…",
-    )
+    message = f"this machine does not give {_MACHINE_VALUES.get(line.machine or '', 'a value')}"
+    raise MachineError.of(message, where=option, fix=f"Name one: --set {option}=…")
 
 
 def _step_text(step: Step, *, is_whole: bool = True) -> dict[str, object]:
@@ -242,11 +237,9 @@ def _refuse_long_section(text: str) -> None:
     for section in re.split(r"^(?=%)", text, flags=re.MULTILINE):
         if len(section.encode()) >= _SECTION_BYTES:
             name, size = section.split("\n", 1)[0] or "the header", len(section.encode())
-            raise PlanError.of(
-                f"{name} is {size} bytes; Apptainer reads less than {_SECTION_BYTES}",
-                where="the definition file",
-                fix="Give the layers fewer and shorter option values.",
-            )
+            message = f"{name} is {size} bytes; Apptainer reads less than {_SECTION_BYTES}"
+            fix = "Give the layers fewer and shorter option values."
+            raise PlanError.of(message, where="the definition file", fix=fix)
 
 
 def labels(plan: Plan) -> Iterator[tuple[str, str]]:

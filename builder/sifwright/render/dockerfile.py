@@ -46,11 +46,9 @@ def dockerfile(plan: Plan, base: str) -> str:
 
 def _refuse_many_layers(plan: Plan) -> None:
     if 2 * len(plan.steps) > _MAX_LAYERS:
-        raise PlanError.of(
-            f"its {len(plan.steps)} layers, two of Docker's each, are more than it stacks",
-            where=f"image '{plan.image.name}'",
-            fix="Make one layer of several, or build with Apptainer: sifwright build.",
-        )
+        message = f"its {len(plan.steps)} layers, two of Docker's each, are more than it stacks"
+        fix = "Make one layer of several, or build with Apptainer: sifwright build."
+        raise PlanError.of(message, where=f"image '{plan.image.name}'", fix=fix)
 
 
 def _step(step: Step) -> dict[str, object]:

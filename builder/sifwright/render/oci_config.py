@@ -91,11 +91,9 @@ def start(plan: Plan) -> Start:
     others = lines.keys() - _KEYWORDS.get(kind, set())
     if kind not in _KEYWORDS or others:
         line = f"Bootstrap: {kind}" if kind not in _KEYWORDS else f"{min(others)} of its header"
-        raise PlanError.of(
-            f"a Dockerfile cannot say '{line}'",
-            where=f"header of layer '{base.layer.name}'",
-            fix="Start from an image of a registry, or build with Apptainer: sifwright build.",
-        )
+        message = f"a Dockerfile cannot say '{line}'"
+        fix = "Start from an image of a registry, or build with Apptainer: sifwright build."
+        raise PlanError.of(message, where=f"header of layer '{base.layer.name}'", fix=fix)
     if kind == "docker":
         return Registry(name=lines["From"])
     if kind != "debootstrap":

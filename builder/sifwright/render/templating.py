@@ -59,7 +59,5 @@ def long_text(line: str) -> str:
 def refuse_controls(value: str) -> None:
     """Raise `UsageError` for what would break a line, or cannot be seen in it."""
     if not value.isprintable():
-        raise UsageError.of(
-            f"{quoted(value)} cannot stand in a module",
-            fix="Choose a path of printable characters.",
-        )
+        message = f"{quoted(value)} cannot stand in a module"
+        raise UsageError.of(message, fix="Choose a path of printable characters.")

@@ -90,11 +90,8 @@ def _submit(images: Sequence[Namespace]) -> None:
     alone = first.until or first.sign or locked
     if first.no_cache or first.engine == "docker" or alone:
         words = "--no-cache, --engine docker, --until, --sign, --locked, --bundle"
-        raise UsageError.of(
-            "jobs hand over the steps in the step cache",
-            where="--submit",
-            fix=f"Leave out {words}.",
-        )
+        fix = f"Leave out {words}."
+        raise UsageError.of("jobs hand over the steps in the step cache", where="--submit", fix=fix)
     plans = [resolve_plan(arguments) for arguments in images]
     scheduler = submission.scheduler_of(first)
     sites = [submission.site_of_jobs(plan.site, scheduler) for plan in plans]
@@ -162,11 +159,8 @@ def _check_key(request: BuildRequest) -> None:
         from sifwright.make_image.signing.keys import find_key  # noqa: PLC0415  # seldom needed
 
         if request.output.tag:
-            raise UsageError.of(
-                "an image of an engine cannot be signed",
-                where="--sign",
-                fix="Build a SIF: --format sif.",
-            )
+            fix = "Build a SIF: --format sif."
+            raise UsageError.of("an image of an engine cannot be signed", where="--sign", fix=fix)
         find_key(request.options.sign)
 
 

@@ -70,10 +70,8 @@ def size(text: str) -> int:
     """Read 4096, 500M, 1.5T (powers of 1000) or 50GiB (of 1024) as bytes."""
     match = _SIZE.fullmatch(text.upper())
     if match is None:
-        raise UsageError.of(
-            f"{quoted(text)} is no size",
-            fix="Write it as 500M, 50G or 1.5T; or as 50GiB for powers of 1024.",
-        )
+        fix = "Write it as 500M, 50G or 1.5T; or as 50GiB for powers of 1024."
+        raise UsageError.of(f"{quoted(text)} is no size", fix=fix)
     base = 1024 if (match[3] or "").startswith("I") else 1000
     return int(Decimal(match[1]) * base ** _POWERS[match[2]])
 
@@ -81,14 +79,11 @@ def size(text: str) -> int:
 def _refuse(arguments: Namespace) -> None:
     if arguments.action == "prune":
         if not arguments.keep_size:
-            raise UsageError.of(
-                "cache prune needs --keep-size", fix="Say how much may stay: --keep-size 50G."
-            )
+            fix = "Say how much may stay: --keep-size 50G."
+            raise UsageError.of("cache prune needs --keep-size", fix=fix)
     elif arguments.keep_size or arguments.dry_run:
-        raise UsageError.of(
-            "--keep-size and --dry-run go with cache prune only",
-            fix="Write: sifwright cache prune --keep-size 50G --dry-run.",
-        )
+        fix = "Write: sifwright cache prune --keep-size 50G --dry-run."
+        raise UsageError.of("--keep-size and --dry-run go with cache prune only", fix=fix)
 
 
 def _list(stores: Sequence[Store]) -> _Report:
@@ -153,12 +148,11 @@ def _is_download(entry: CacheEntry) -> bool:
 
 def _problem(kind: str, bad: DamagedEntry) -> Problem:
     again = {"step": "runs the step again", "download": "downloads it again"}[kind]
-    return Problem(
-        where=f"{kind} {bad.key}",
-        what=bad.reason,
-        fix=f"The next build that needs it drops it and {again};"
-        " 'sifwright cache prune --keep-size 0' removes all results.",
+    fix = (
+        f"The next build that needs it drops it and {again}; 'sifwright cache prune --keep-size 0'"
+        " removes all results."
     )
+    return Problem(where=f"{kind} {bad.key}", what=bad.reason, fix=fix)
 
 
 def _row(entry: CacheEntry) -> tuple[str, ...]:

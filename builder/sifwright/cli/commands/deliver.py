@@ -60,11 +60,8 @@ def run(arguments: Namespace) -> None:
     folder = Path(arguments.output, site.name, f"{image.name}{values}")
     sif = Path(arguments.sif or folder / "image.sif")
     if not sif.exists():
-        raise UsageError.of(
-            "there is no such file",
-            where=str(sif),
-            fix=f"Build it: sifwright build {site.name} {image.name}; or name one with --sif.",
-        )
+        fix = f"Build it: sifwright build {site.name} {image.name}; or name one with --sif."
+        raise UsageError.of("there is no such file", where=str(sif), fix=fix)
     parts = _parts(site, form)
     mounts = "edf" in parts and not arguments.elsewhere
     if problems := tuple(_problems(site, sif, mounts=mounts)):
@@ -88,17 +85,11 @@ def run(arguments: Namespace) -> None:
 def _require_engine(site: Site, form: str) -> None:
     """Raise `UsageError` for a form that no engine of the site reads."""
     if form == "sif":
-        raise UsageError.of(
-            f"site '{site.name}' runs SIFs as they are",
-            where="deliver",
-            fix="Name a form: --as squashfs or oci.",
-        )
+        message = f"site '{site.name}' runs SIFs as they are"
+        raise UsageError.of(message, where="deliver", fix="Name a form: --as squashfs or oci.")
     if form == "edf" and site.container_product != _EDF_ENGINE:
-        raise UsageError.of(
-            f"site '{site.name}' has no Container Engine, which reads EDF files",
-            where="--as edf",
-            fix="Leave it out, or name another form.",
-        )
+        message = f"site '{site.name}' has no Container Engine, which reads EDF files"
+        raise UsageError.of(message, where="--as edf", fix="Leave it out, or name another form.")
 
 
 def _problems(site: Site, sif: Path, *, mounts: bool) -> Iterator[Problem]:

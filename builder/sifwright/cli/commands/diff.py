@@ -45,10 +45,8 @@ def _compared(arguments: Namespace) -> Comparison:
 
     sides = [opened(name, load, arguments.settings) for name in (arguments.old, arguments.new)]
     if arguments.settings and not any(side.kind == "defs" for side in sides):
-        raise UsageError.of(
-            "--set is for a plan of defs/, and neither side is one",
-            fix="Name SITE or SITE/IMAGE, or leave --set out.",
-        )
+        message = "--set is for a plan of defs/, and neither side is one"
+        raise UsageError.of(message, fix="Name SITE or SITE/IMAGE, or leave --set out.")
     return compare(sides[0], sides[1])
 
 

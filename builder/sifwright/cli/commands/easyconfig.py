@@ -82,9 +82,8 @@ def _image(
     plan = resolve(catalog, arguments.site, arguments.image, arguments.settings)
     if arguments.date:
         if not _DATE.fullmatch(arguments.date):
-            raise UsageError.of(
-                "no date", where=f"--date {arguments.date}", fix="Example: 20261122"
-            )
+            where = f"--date {arguments.date}"
+            raise UsageError.of("no date", where=where, fix="Example: 20261122")
         return (None, *collect_facts.from_planned(plan, arguments.date))
     output = context.built(arguments, plan)
     return (output.link, *collect_facts.from_built(plan, output))
@@ -92,12 +91,9 @@ def _image(
 
 def _other(arguments: Namespace, site: Site) -> tuple[Path, InstalledImage, dict[str, bytes]]:
     if arguments.image or arguments.settings or arguments.date:
-        raise UsageError.of(
-            "IMAGE, --set and --date are for an image that sifwright builds",
-            where=f"--from {arguments.sif}",
-            fix="Leave IMAGE, --set and --date out: versions and environment are read from"
-            " the SIF.",
-        )
+        message = "IMAGE, --set and --date are for an image that sifwright builds"
+        fix = "Leave IMAGE, --set and --date out: versions and environment are read from the SIF."
+        raise UsageError.of(message, where=f"--from {arguments.sif}", fix=fix)
     sif = Path(arguments.sif)
     return (sif, *collect_facts.from_foreign(site, sif))
 
@@ -109,17 +105,11 @@ def _image_url(arguments: Namespace) -> str:
         return ""
     where = f"--image-url {quoted(redact_url(url))}"
     if not _URL.fullmatch(url) or redact_url(url) != url:
-        raise UsageError.of(
-            "no address that eb could fetch from",
-            where=where,
-            fix="Give http:// or https://, a host and a folder, without a user name and password.",
-        )
+        fix = "Give http:// or https://, a host and a folder, without a user name and password."
+        raise UsageError.of("no address that eb could fetch from", where=where, fix=fix)
     if arguments.date or arguments.central is not None:
-        raise UsageError.of(
-            "the sha256 of an image that is here is needed",
-            where=where,
-            fix="Build the image first, and leave --date and --central out.",
-        )
+        fix = "Build the image first, and leave --date and --central out."
+        raise UsageError.of("the sha256 of an image that is here is needed", where=where, fix=fix)
     return url
 
 
@@ -127,9 +117,6 @@ def _central(arguments: Namespace, site: Site) -> str:
     """Return the folder of central images: of --central, the site, or a variable."""
     given = arguments.central or site.central or (ANY_CENTRAL if arguments.central == "" else "")
     if given and not (given.isprintable() and _PATH.fullmatch(given)):
-        raise UsageError.of(
-            "not a full path",
-            where=f"--central {quoted(given)}",
-            fix="Begin it with /, and take printable characters.",
-        )
+        fix = "Begin it with /, and take printable characters."
+        raise UsageError.of("not a full path", where=f"--central {quoted(given)}", fix=fix)
     return given.rstrip("/")

@@ -70,13 +70,11 @@ def _extension(arguments: Namespace, catalog: Catalog) -> Extension:
     image = get_or_suggest(catalog.images, arguments.image or site.image, "image")
     name = arguments.name or f"{image.name}-extended"
     if not _NAME.fullmatch(name):
-        raise UsageError.of(
-            f"'{name}' is not a name", where="--name", fix="Use lower-case words joined by '-'."
-        )
+        fix = "Use lower-case words joined by '-'."
+        raise UsageError.of(f"'{name}' is not a name", where="--name", fix=fix)
     if name in catalog.images:
-        raise UsageError.of(
-            f"'{name}' is an image under defs/", where="--name", fix="Choose another --name."
-        )
+        fix = "Choose another --name."
+        raise UsageError.of(f"'{name}' is an image under defs/", where="--name", fix=fix)
     if arguments.lock:
         requirements = _locked(arguments, catalog, image.name)
     else:

@@ -22,11 +22,8 @@ def run(arguments: Namespace) -> None:
     try:
         folder.mkdir(parents=True, mode=0o700)
     except FileExistsError:
-        raise UsageError.of(
-            "is there already",
-            where=arguments.folder,
-            fix="Name a folder that is not there yet: it is to hold these settings alone.",
-        ) from None
+        fix = "Name a folder that is not there yet: it is to hold these settings alone."
+        raise UsageError.of("is there already", where=arguments.folder, fix=fix) from None
     settings = host_settings.prepare(folder)
     binds = settings.definition_binds
     words = [f"{name}={shlex.quote(value)}" for name, value in settings.env.items()]

@@ -107,11 +107,8 @@ def imported(
 def _refuse_rendered(recipe: Path, text: str) -> None:
     for number, line in enumerate(text.split("\n"), start=1):
         if _RENDERED.match(line):
-            raise UsageError.of(
-                "sifwright wrote this file",
-                where=f"{recipe}:{number}",
-                fix="Change its image and its layers below defs/.",
-            )
+            fix = "Change its image and its layers below defs/."
+            raise UsageError.of("sifwright wrote this file", where=f"{recipe}:{number}", fix=fix)
 
 
 def _listed(lines: list[int]) -> str:
@@ -139,20 +136,16 @@ def _name(recipe: Path, wanted: str) -> str:
     plain = recipe.stem if recipe.suffix == ".def" else recipe.absolute().parent.name
     name = wanted or re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
     if not _NAME.fullmatch(name):
-        raise UsageError.of(
-            f"{name[:80]!a} is no name of an image",
-            where="--name",
-            fix="Choose one with --name: lower-case words joined by '-'.",
-        )
+        fix = "Choose one with --name: lower-case words joined by '-'."
+        raise UsageError.of(f"{name[:80]!a} is no name of an image", where="--name", fix=fix)
     return name
 
 
 def _wanted(arguments: Namespace) -> Wanted:
     for text in arguments.build_arg:
         if "=" not in text:
-            raise UsageError.of(
-                f"{text!a} has no value", where="--build-arg", fix="Write NAME=VALUE."
-            )
+            fix = "Write NAME=VALUE."
+            raise UsageError.of(f"{text!a} has no value", where="--build-arg", fix=fix)
     values = dict(text.split("=", 1) for text in arguments.build_arg)
     return Wanted(target=arguments.target, arguments=values)
 
@@ -160,22 +153,16 @@ def _wanted(arguments: Namespace) -> Wanted:
 def _defs(arguments: Namespace) -> Path:
     defs = Path(arguments.output) if arguments.output else _own_defs(arguments.project)
     if not all((defs / folder).is_dir() for folder in ("sites", "images", "layers")):
-        raise UsageError.of(
-            "no sites/, images/ and layers/ in it",
-            where=str(defs),
-            fix="Name the folder defs/ of a copy of the project.",
-        )
+        fix = "Name the folder defs/ of a copy of the project."
+        raise UsageError.of("no sites/, images/ and layers/ in it", where=str(defs), fix=fix)
     return defs
 
 
 def _own_defs(project: str) -> Path:
     folder = project_folder.project_folder(project)
     if folder.name == "_data":
-        raise UsageError.of(
-            "defs/ came with the program",
-            where=str(folder),
-            fix="Name the folder defs/ of a copy of the project with --output.",
-        )
+        fix = "Name the folder defs/ of a copy of the project with --output."
+        raise UsageError.of("defs/ came with the program", where=str(folder), fix=fix)
     return folder / "defs"
 
 

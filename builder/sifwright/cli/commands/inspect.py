@@ -57,12 +57,8 @@ def _statement(image: str, name: str) -> str:
     """Return a JSON document in a SIF; raises `UsageError` without one."""
     text = sif_file.data_of_name(sif_file.read(Path(image)), name)
     if not text:
-        raise UsageError.of(
-            f"has no {name}",
-            where=image,
-            fix=f"Build it with this release; of an image of an engine,"
-            f" {name} is beside its record.",
-        )
+        fix = f"Build it with this release; of an image of an engine, {name} is beside its record."
+        raise UsageError.of(f"has no {name}", where=image, fix=fix)
     return text.decode(errors="replace").rstrip()
 
 

@@ -46,10 +46,8 @@ def run(arguments: Namespace) -> None:
     """Install what is missing; print how to use it."""
     submission.require_submit(arguments)
     if "," in f"{arguments.site}{arguments.image}":
-        raise UsageError.of(
-            "an installation has one site and one image",
-            fix="Give each installation a command and a --prefix.",
-        )
+        fix = "Give each installation a command and a --prefix."
+        raise UsageError.of("an installation has one site and one image", fix=fix)
     folder, progress = native_folder(arguments.prefix), progress_of(arguments)
     request = _request(arguments, folder)
     for left_out in request.plan.left_out:
@@ -122,11 +120,8 @@ def _module(arguments: Namespace, plan: Plan) -> str:
     if arguments.module:
         return module_name(arguments)
     if "torch" not in plan.facts:
-        raise UsageError.of(
-            "the image has no torch to name the module after",
-            where=f"image '{plan.image.name}'",
-            fix="Give --module.",
-        )
+        message = "the image has no torch to name the module after"
+        raise UsageError.of(message, where=f"image '{plan.image.name}'", fix="Give --module.")
     return f"PyTorch/{plan.facts['torch']}-native"
 
 

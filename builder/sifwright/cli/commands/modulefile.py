@@ -30,11 +30,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Write the modulefile to standard output or to a file."""
     if arguments.date and arguments.central is None:
-        raise UsageError.of(
-            "a module without EasyBuild cannot wait for an image that is not built yet",
-            where="--date",
-            fix="Add --central: the module takes the image from a folder of the site.",
-        )
+        message = "a module without EasyBuild cannot wait for an image that is not built yet"
+        fix = "Add --central: the module takes the image from a folder of the site."
+        raise UsageError.of(message, where="--date", fix=fix)
     bundle = bundle_of(arguments)
     root = Path(arguments.root).absolute()
     text = modulefile.modulefile(bundle.module, str(root), arguments.format)

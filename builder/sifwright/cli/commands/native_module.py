@@ -34,11 +34,8 @@ def run(arguments: Namespace) -> None:
     """Write the modulefile to standard output or to a file."""
     site, prefix = native_site(arguments, load(arguments)), Path(arguments.prefix)
     if not prefix.is_absolute() or not str(prefix).isprintable() or ":" in str(prefix):
-        raise UsageError.of(
-            f"{quoted(str(prefix))} is no prefix: a full path without a colon is",
-            where="--prefix",
-            fix="Name the folder with bin/ and lib/.",
-        )
+        message = f"{quoted(str(prefix))} is no prefix: a full path without a colon is"
+        raise UsageError.of(message, where="--prefix", fix="Name the folder with bin/ and lib/.")
     native = render_native.Native(
         module=module_name(arguments),
         prefix=str(prefix),
@@ -53,10 +50,9 @@ def native_site(arguments: Namespace, catalog: Catalog) -> Site:
     """Return the site; raises `PlanError` if its jobs run in containers only."""
     site = get_or_suggest(catalog.sites, arguments.site, "site")
     if "host" not in site.run_in:
-        raise PlanError.of(
-            f"jobs at site '{site.name}' run in containers only",
-            fix="Add host to run-in in its file, if jobs may run on the host.",
-        )
+        message = f"jobs at site '{site.name}' run in containers only"
+        fix = "Add host to run-in in its file, if jobs may run on the host."
+        raise PlanError.of(message, fix=fix)
     return site
 
 
@@ -64,11 +60,8 @@ def module_name(arguments: Namespace) -> str:
     """Return --module; raises `UsageError` if it has no version."""
     name = str(arguments.module)
     if not _MODULE.fullmatch(name):
-        raise UsageError.of(
-            f"{quoted(name)} is no module with its version",
-            where="--module",
-            fix="Example: pytorch/2.3.1-gpu",
-        )
+        message = f"{quoted(name)} is no module with its version"
+        raise UsageError.of(message, where="--module", fix="Example: pytorch/2.3.1-gpu")
     return name
 
 
@@ -79,8 +72,5 @@ def _packages(prefix: Path, python: str) -> str:
     folders = sorted(path.parent.name for path in prefix.glob("lib/python3*/site-packages"))
     if python or len(folders) == 1:
         return f"lib/{f'python{python}' if python else folders[0]}/site-packages"
-    raise UsageError.of(
-        f"there are {len(folders)} folders lib/python3…/site-packages",
-        where=str(prefix),
-        fix="Say which Python it is: --python 3.12",
-    )
+    message = f"there are {len(folders)} folders lib/python3…/site-packages"
+    raise UsageError.of(message, where=str(prefix), fix="Say which Python it is: --python 3.12")

@@ -44,9 +44,8 @@ def run(arguments: Namespace) -> None:
 
 def _entries(catalog: Catalog, defs: Path, arguments: Namespace) -> list[pins.PinStatus]:
     if arguments.add and arguments.check:
-        raise UsageError.of(
-            "--add and --check do not go together", fix="--add looks the pin up itself."
-        )
+        fix = "--add looks the pin up itself."
+        raise UsageError.of("--add and --check do not go together", fix=fix)
     words = [word for word in (arguments.layer, arguments.source, arguments.version) if word]
     if arguments.add:
         return [pins.add(catalog, defs, words)]

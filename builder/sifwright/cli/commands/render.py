@@ -47,10 +47,8 @@ def run(arguments: Namespace) -> None:
     """Write the recipe folder, or print a single file."""
     is_single = arguments.single_file or arguments.format == "proot"
     if is_single and arguments.output not in {"", "-"}:
-        raise UsageError.of(
-            "--output is for folders, and this is a single file",
-            fix="Leave it out and send standard output to a file: > image.def",
-        )
+        fix = "Leave it out and send standard output to a file: > image.def"
+        raise UsageError.of("--output is for folders, and this is a single file", fix=fix)
     if arguments.single_file and arguments.format == "dockerfile":
         raise UsageError.of("a Dockerfile needs its folder", fix="Leave out --single-file.")
     output, arguments.output = arguments.output, "build"

@@ -65,11 +65,8 @@ def _refuse(arguments: Namespace) -> None:
     """Raise `UsageError` unless the arguments name one image, one prefix, or all."""
     prefixes = min(len(arguments.prefix), 0 if arguments.all else 2)
     if arguments.all + bool(arguments.site) + prefixes != 1:
-        raise UsageError.of(
-            "name a site, or one prefix, or give --all",
-            fix="sifwright report SITE [IMAGE], report --prefix DIR,"
-            " or report --all [--prefix DIR]…",
-        )
+        fix = "sifwright report SITE [IMAGE], report --prefix DIR, or report --all [--prefix DIR]…"
+        raise UsageError.of("name a site, or one prefix, or give --all", fix=fix)
 
 
 def write(output: ImageFolder, page: str) -> Path:

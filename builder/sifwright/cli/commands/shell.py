@@ -38,8 +38,8 @@ def run(arguments: Namespace) -> None:
     status = open_shell(request_build(plan, output, options), progress_of(arguments))
     # The exit status of an interactive shell is that of its last command, which is no error.
     if status and not sys.stdin.isatty():
-        raise BuildError.of(
-            f"the shell ended with exit status {status}",
-            fix="This is the exit status of the last command read from standard input;"
-            " see its output above.",
+        fix = (
+            "This is the exit status of the last command read from standard input;"
+            " see its output above."
         )
+        raise BuildError.of(f"the shell ended with exit status {status}", fix=fix)

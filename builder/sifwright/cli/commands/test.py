@@ -24,10 +24,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Run the tests; raises `TestError` if one fails."""
     if bool(arguments.site) == bool(arguments.prefix):
-        raise UsageError.of(
-            "name a site or a prefix",
-            fix="sifwright test SITE [IMAGE], or sifwright test --prefix DIR",
-        )
+        fix = "sifwright test SITE [IMAGE], or sifwright test --prefix DIR"
+        raise UsageError.of("name a site or a prefix", fix=fix)
     if arguments.prefix:
         rerun_on_host(native_folder(arguments.prefix), progress_of(arguments))
         return

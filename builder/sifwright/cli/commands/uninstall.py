@@ -36,8 +36,5 @@ def _refuse_unfinished(jobs: Path, prefix: str) -> None:
     """Raise `UsageError` if jobs wait or run that would install there again."""
     if waiting := job_folder.unfinished(job_folder.refresh(jobs, is_ours=True)):
         ids = ", ".join(job.id for job in waiting)
-        raise UsageError.of(
-            f"jobs wait or run: {ids}",
-            where=prefix,
-            fix=f"Cancel them: sifwright cancel --prefix {prefix}",
-        )
+        fix = f"Cancel them: sifwright cancel --prefix {prefix}"
+        raise UsageError.of(f"jobs wait or run: {ids}", where=prefix, fix=fix)

@@ -39,9 +39,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Print each check; return 1 if one fails. Raises `UsageError` without a record."""
     if not arguments.rebuild and (arguments.locked is not None or arguments.bundle):
-        raise UsageError.of(
-            "only a build reads a lock", where="--locked or --bundle", fix="Add --rebuild."
-        )
+        where = "--locked or --bundle"
+        raise UsageError.of("only a build reads a lock", where=where, fix="Add --rebuild.")
     checks = list(_checks(arguments))
     if arguments.json:
         print_json([asdict(check) for check in checks])

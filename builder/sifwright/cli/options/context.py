@@ -95,10 +95,8 @@ def output_of(arguments: Namespace, plan: Plan) -> ImageFolder:
     folder = Path(arguments.output)
     standing = nearest_existing_parent(folder)
     if not standing.is_dir():
-        raise UsageError.of(
-            f"--output {arguments.output}: {standing} is no folder",
-            fix="Name a folder, which may be a new one.",
-        )
+        message = f"--output {arguments.output}: {standing} is no folder"
+        raise UsageError.of(message, fix="Name a folder, which may be a new one.")
     image = plan.image.name
     own = folder / plan.site.name / f"{image}{matrix.suffix(arguments)}"
     return ImageFolder(folder=own, name=image)

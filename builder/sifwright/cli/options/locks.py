@@ -40,11 +40,8 @@ def lock_of(arguments: Namespace, site: str, image: str) -> "Lock | None":
     named, bundled = getattr(arguments, "locked", None), getattr(arguments, "bundle", None)
     if named is None and not bundled:
         if getattr(arguments, "offline", False):
-            raise UsageError.of(
-                "only a lock says what is needed",
-                where="--offline",
-                fix="Name a bundle with --bundle, or a lock with --locked.",
-            )
+            fix = "Name a bundle with --bundle, or a lock with --locked."
+            raise UsageError.of("only a lock says what is needed", where="--offline", fix=fix)
         return None
     from sifwright.make_image.lock import locked_build  # noqa: PLC0415  # takes 0.2 s to load
 

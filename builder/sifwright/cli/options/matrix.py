@@ -72,11 +72,9 @@ def recorded_settings(folder: Path) -> list[str]:
     try:
         return settings_of(parse_plan(small_file.read_bytes(folder / RECORD)))
     except (OSError, ValueError) as error:
-        raise UsageError.of(
-            f"its record cannot be read: {error}",
-            where=str(folder),
-            fix="Build it: sifwright build SITE IMAGE --matrix LAYER.OPTION=VALUE",
-        ) from None
+        message = f"its record cannot be read: {error}"
+        fix = "Build it: sifwright build SITE IMAGE --matrix LAYER.OPTION=VALUE"
+        raise UsageError.of(message, where=str(folder), fix=fix) from None
 
 
 def suffix(arguments: Namespace) -> str:

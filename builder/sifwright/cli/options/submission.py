@@ -116,11 +116,8 @@ def site_of_jobs(site: Site, scheduler: str) -> Site:
     if not site.builds or (site.builds.where != "elsewhere" and site.delivery == "sif"):
         return site
     if not scheduler:
+        message = f"users build no SIFs at site '{site.name}': {site.builds.why}"
         fix = "Build on another machine, copy, install: docs/how-to/build-elsewhere.md. "
         fix += f"By jobs of that machine: --submit {'|'.join(SCHEDULERS)}."
-        raise UsageError.of(
-            f"users build no SIFs at site '{site.name}': {site.builds.why}",
-            where="--submit",
-            fix=fix,
-        )
+        raise UsageError.of(message, where="--submit", fix=fix)
     return replace(site, scheduler="local")

@@ -29,9 +29,8 @@ def submit_tasks(
 ) -> None:
     """Submit what is missing, report it, and wait for it if that is asked."""
     if arguments.wait and printed(arguments):
-        raise UsageError.of(
-            "nothing is submitted", where="--wait", fix=f"Leave out --wait or {PRINT}."
-        )
+        fix = f"Leave out --wait or {PRINT}."
+        raise UsageError.of("nothing is submitted", where="--wait", fix=fix)
     submission = replace(
         prepare(sites, scheduler_of(arguments), arguments.directives, home),
         secrets=read_secrets(getattr(arguments, "secret", ())),

@@ -61,23 +61,17 @@ class BenchmarkResult:
 def request(arguments: Namespace) -> BenchmarkRequest:
     """Return the request of the command line; raises `UsageError`."""
     if min(arguments.nodes, arguments.ranks_per_node) < 0:
-        raise UsageError.of(
-            "--nodes and --ranks-per-node are numbers of at least 1",
-            fix="Leave them out to take what the allocation has.",
-        )
+        message = "--nodes and --ranks-per-node are numbers of at least 1"
+        raise UsageError.of(message, fix="Leave them out to take what the allocation has.")
     smallest, largest = _size(arguments.min_size), _size(arguments.max_size)
     if smallest > largest:
-        raise UsageError.of(
-            f"--min-size {arguments.min_size} is above --max-size {arguments.max_size}",
-            fix="Exchange them.",
-        )
+        message = f"--min-size {arguments.min_size} is above --max-size {arguments.max_size}"
+        raise UsageError.of(message, fix="Exchange them.")
     try:
         shlex.split(arguments.launch)
     except ValueError as error:
-        raise UsageError.of(
-            f"--launch has a quote without its partner: {arguments.launch}",
-            fix="Add the other one.",
-        ) from error
+        message = f"--launch has a quote without its partner: {arguments.launch}"
+        raise UsageError.of(message, fix="Add the other one.") from error
     return BenchmarkRequest(
         nodes=arguments.nodes,
         ranks_per_node=arguments.ranks_per_node,
@@ -154,10 +148,8 @@ def _command(
         nodes, before = shape.nodes, start.launcher(site, shape, environ)
         local = [] if before else ["--nproc-per-node", str(shape.ranks_per_node)]
     if before and shutil.which(before[0]) is None:
-        raise MachineError.of(
-            f"there is no {quoted(before[0])} on PATH",
-            fix="Load its module, or start the ranks with another one: --launch.",
-        )
+        fix = "Load its module, or start the ranks with another one: --launch."
+        raise MachineError.of(f"there is no {quoted(before[0])} on PATH", fix=fix)
     if wanted.environment:
         script = str(wanted.run_scripts / Path(start.SCRIPT).name)
         program = [*local, script, *_options(site, wanted, str(work_dir.absolute()))]
@@ -200,11 +192,8 @@ def _broken(site: Site, output: ImageFolder, status: int, log: str) -> MachineEr
     """Return the error of a run without result: no script, a refusal, or a crash."""
     where = f"Whole log: {output.folder / _LOG}"
     if f"can't open file '{start.SCRIPT}'" in log:
-        return MachineError.of(
-            f"no {start.SCRIPT} in it",
-            where=str(output.link),
-            fix="Build it again with this version: sifwright build.",
-        )
+        fix = "Build it again with this version: sifwright build."
+        return MachineError.of(f"no {start.SCRIPT} in it", where=str(output.link), fix=fix)
     says = _RUN_SCRIPT_SAYS if status in _REFUSALS else _SAYS
     told = [line.split(says, 1)[1] for line in log.splitlines() if says in line]
     if told:
@@ -213,10 +202,9 @@ def _broken(site: Site, output: ImageFolder, status: int, log: str) -> MachineEr
     # A process that has chosen a network ended of something else.
     hints = [hint for evidence in logs if not evidence.networks for hint in evidence.hints]
     if hints:
-        return TestError.of(
-            f"the benchmark failed with exit status {status}, and NCCL said: {hints[-1]}",
-            fix=f"{comm_verdict.advice(site.network_expect)}\n    {where}",
-        )
+        message = f"the benchmark failed with exit status {status}, and NCCL said: {hints[-1]}"
+        fix = f"{comm_verdict.advice(site.network_expect)}\n    {where}"
+        return TestError.of(message, fix=fix)
     warnings = [f"NCCL said: {warning}" for evidence in logs for warning in evidence.warnings]
     lines = [line for line in log.splitlines() if line.strip()]
     last = (warnings or lines or ["no output"])[-1]

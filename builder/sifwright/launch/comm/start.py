@@ -44,20 +44,16 @@ def require_images(site: Site) -> None:
     """Raises `UsageError` at a site whose jobs run in no image."""
     if "container" in site.run_in:
         return
-    raise UsageError.of(
-        f"site {site.name} runs jobs on the host only, and the benchmark is in images",
-        fix=f"Name one of the host: sifwright check-comm {site.name} --environment DIR",
-    )
+    message = f"site {site.name} runs jobs on the host only, and the benchmark is in images"
+    fix = f"Name one of the host: sifwright check-comm {site.name} --environment DIR"
+    raise UsageError.of(message, fix=fix)
 
 
 def require_environment(environment: str) -> None:
     """Raises `UsageError` if the folder is no environment that can be activated."""
     if not (Path(environment) / "bin/activate").is_file():
-        raise UsageError.of(
-            "has no bin/activate",
-            where=f"--environment {environment}",
-            fix="Name a virtual environment, or 'current' of an installation.",
-        )
+        fix = "Name a virtual environment, or 'current' of an installation."
+        raise UsageError.of("has no bin/activate", where=f"--environment {environment}", fix=fix)
 
 
 def shape(
@@ -71,9 +67,8 @@ def shape(
         return _local_shape(site, nodes, ranks_per_node)
     ranks = ranks_per_node or site.node.gpus
     if not ranks:
-        raise UsageError.of(
-            f"site {site.name} does not say how many GPUs a node has", fix="Give --ranks-per-node."
-        )
+        message = f"site {site.name} does not say how many GPUs a node has"
+        raise UsageError.of(message, fix="Give --ranks-per-node.")
     _require_allocation(site, RankLayout(nodes=nodes or 2, ranks_per_node=ranks), environ)
     return RankLayout(nodes=nodes or _allocated_nodes(site, environ), ranks_per_node=ranks)
 

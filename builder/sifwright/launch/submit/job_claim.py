@@ -20,11 +20,9 @@ def alone(jobs: Path) -> Iterator[None]:
     cache_folder.make(root)
     with claims.try_claim(root, _key(jobs)) as is_ours:
         if not is_ours:
-            raise MachineError.of(
-                "another command submits or cancels jobs now",
-                where=str(jobs),
-                fix="Give this command again when that one has ended.",
-            )
+            message = "another command submits or cancels jobs now"
+            fix = "Give this command again when that one has ended."
+            raise MachineError.of(message, where=str(jobs), fix=fix)
         yield
 
 

@@ -80,11 +80,8 @@ class Scheduler(ABC):
         line = (output.strip().splitlines() or [""])[-1].partition(";")[0]
         if re.fullmatch(self.id_form, line):
             return line
-        raise MachineError.of(
-            f"printed no id of a job: {quoted(line)}",
-            where=self.name,
-            fix="Cancel the job, if there is one. Submit by hand: --submit=print",
-        )
+        fix = "Cancel the job, if there is one. Submit by hand: --submit=print"
+        raise MachineError.of(f"printed no id of a job: {quoted(line)}", where=self.name, fix=fix)
 
     @abstractmethod
     def resources(self, wanted: Resources) -> list[tuple[str, str]]:
@@ -262,8 +259,7 @@ def refusal(done: subprocess.CompletedProcess[str], fix: str = "") -> MachineErr
     """Return the error with what the scheduler said, on one line, and what to do."""
     text = " ".join((done.stderr.strip() or done.stdout.strip()).split())
     program = f"{done.args[0]}: "
+    message = program + (text.removeprefix(program) or f"status {done.returncode}")
     if done.returncode == _NOT_FOUND:
         fix = f"Work on a machine that has {done.args[0]}, or name another scheduler."
-    return MachineError.of(
-        program + (text.removeprefix(program) or f"status {done.returncode}"), fix=fix
-    )
+    return MachineError.of(message, fix=fix)
