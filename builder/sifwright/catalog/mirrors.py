@@ -111,11 +111,8 @@ def _document(path: Path) -> Document:
     try:
         document = yaml_file.parse_yaml(small_file.read_bytes(path), str(path))
     except OSError as error:
-        raise CatalogError.of(
-            f"the mirrors file cannot be read: {error.strerror}",
-            where=str(path),
-            fix=f"Mend or unset {VARIABLE}.",
-        ) from None
+        message = f"the mirrors file cannot be read: {error.strerror}"
+        raise CatalogError.of(message, where=str(path), fix=f"Mend or unset {VARIABLE}.") from None
     except YamlProblem as error:
         raise CatalogError(error.problem) from None
     if problems := tuple(schema.check_document(document, "mirrors", str(path))):
@@ -150,28 +147,20 @@ def _place(text: str, file: Path) -> Path:
 def _problems(rule: MirrorRule, earlier: list[MirrorRule], where: str) -> Iterator[Problem]:
     folder = local_path(rule.target)
     if folder is not None and not folder.exists():
-        yield Problem(
-            where=where, what=f"there is no folder {folder}", fix="Make it, or mend the path."
-        )
+        fix = "Make it, or mend the path."
+        yield Problem(where=where, what=f"there is no folder {folder}", fix=fix)
     elif folder is not None and re.search("[:,%@]", str(folder)):
-        yield Problem(
-            where=where,
-            what=f"{folder}: its name holds ':', ',', '@' or '%', which a bind cannot",
-            fix="Rename it.",
-        )
+        message = f"{folder}: its name holds ':', ',', '@' or '%', which a bind cannot"
+        yield Problem(where=where, what=message, fix="Rename it.")
     if not netrc_file.is_address(rule.target):
-        yield Problem(
-            where=where, what=f"where {rule.source} leads is no address", fix=netrc_file.FIX
-        )
+        message = f"where {rule.source} leads is no address"
+        yield Problem(where=where, what=message, fix=netrc_file.FIX)
     for other in earlier:
         # The program `mirrored`, which layers call, does not know what an address is for.
         both = {rule.kind, other.kind} <= set(DOWNLOADS)
         if both and rule.source == other.source and rule.target != other.target:
-            yield Problem(
-                where=where,
-                what=f"{rule.source} leads elsewhere under '{other.kind}'",
-                fix="Let both lead to the same place.",
-            )
+            message = f"{rule.source} leads elsewhere under '{other.kind}'"
+            yield Problem(where=where, what=message, fix="Let both lead to the same place.")
 
 
 def _pip(data: Mapping[str, Any], file: Path) -> dict[str, str]:

@@ -20,9 +20,8 @@ def variable(option: str) -> str:
 def find_option(layer: Layer, name: str) -> Option | Problem:
     if name in layer.options:
         return layer.options[name]
-    return Problem(
-        what=f"layer '{layer.name}' has no option '{name}'", fix=did_you_mean(name, layer.options)
-    )
+    message = f"layer '{layer.name}' has no option '{name}'"
+    return Problem(what=message, fix=did_you_mean(name, layer.options))
 
 
 def parse_text(option: Option, text: str) -> OptionValue | Problem:
@@ -41,10 +40,8 @@ def refuse_value(option: Option, value: OptionValue) -> Problem | None:
     if type(value) is not _PYTHON_TYPES[option.type]:
         return _wrong_type(option, value)
     if option.enum and value not in option.enum:
-        return Problem(
-            what=f"{quoted(value)} is not one of its values",
-            fix=did_you_mean(str(value), map(str, option.enum)),
-        )
+        fix = did_you_mean(str(value), map(str, option.enum))
+        return Problem(what=f"{quoted(value)} is not one of its values", fix=fix)
     if isinstance(value, str):
         return _refuse_text(option, value)
     if abs(value) >= 10**MAX_DIGITS:
@@ -57,17 +54,14 @@ def _wrong_type(option: Option, value: OptionValue) -> Problem:
     if option.type == "string":
         return Problem(what=f"{text} is not text", fix=f'Put it in quotes: "{text}"')
     wanted = "true or false" if option.type == "boolean" else "an integer"
-    return Problem(
-        what=f"{quoted(value) if isinstance(value, str) else text} is not {wanted}",
-        fix=option.description,
-    )
+    message = f"{quoted(value) if isinstance(value, str) else text} is not {wanted}"
+    return Problem(what=message, fix=option.description)
 
 
 def _refuse_text(option: Option, value: str) -> Problem | None:
     if problem := refuse_text(value):
         return problem
     if option.pattern and not matches_whole(option.pattern, value):
-        return Problem(
-            what=f"{quoted(value)} does not match {option.pattern}", fix=option.description
-        )
+        message = f"{quoted(value)} does not match {option.pattern}"
+        return Problem(what=message, fix=option.description)
     return None

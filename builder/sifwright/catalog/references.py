@@ -52,11 +52,9 @@ def _layer_problems(
 
 def _site_problems(site: Site, catalog: Catalog, locate: Locate) -> Iterator[Problem]:
     if site.image not in catalog.images:
-        yield Problem(
-            where=locate(("image",)),
-            what=f"image: there is no image '{site.image}'",
-            fix=did_you_mean(site.image, catalog.images),
-        )
+        fix = did_you_mean(site.image, catalog.images)
+        message = f"image: there is no image '{site.image}'"
+        yield Problem(where=locate(("image",)), what=message, fix=fix)
     for name, values in site.options.items():
         yield from _value_problems(name, values, catalog, locate, ("options", name))
     yield from site_contradictions.site_contradictions(site, locate)
@@ -67,19 +65,16 @@ def _value_problems(
 ) -> Iterator[Problem]:
     layer = catalog.layers.get(name)
     if layer is None:
-        yield Problem(
-            where=locate(path if path[0] == "options" else path[:-1]),
-            what=f"there is no layer '{name}'",
-            fix=did_you_mean(name, catalog.layers),
-        )
+        fix = did_you_mean(name, catalog.layers)
+        where = locate(path if path[0] == "options" else path[:-1])
+        yield Problem(where=where, what=f"there is no layer '{name}'", fix=fix)
         return
     for key, value in values.items():
         option = find_option(layer, key)
         problem = option if isinstance(option, Problem) else refuse_value(option, value)
         if problem:
-            yield Problem(
-                where=locate((*path, key)), what=f"{name}.{key}: {problem.what}", fix=problem.fix
-            )
+            where = locate((*path, key))
+            yield Problem(where=where, what=f"{name}.{key}: {problem.what}", fix=problem.fix)
 
 
 def _default_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
@@ -87,15 +82,12 @@ def _default_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
         where = locate(("options", option.name, "default"))
         if option.derived is not None:
             if option.type != "string":
-                yield Problem(
-                    where=where,
-                    what=f"options.{option.name}: a default that is looked up is text",
-                    fix="Make it 'type: string', with an enum if it has few values.",
-                )
+                message = f"options.{option.name}: a default that is looked up is text"
+                fix = "Make it 'type: string', with an enum if it has few values."
+                yield Problem(where=where, what=message, fix=fix)
         elif problem := refuse_value(option, option.default):
-            yield Problem(
-                where=where, what=f"options.{option.name}.default: {problem.what}", fix=problem.fix
-            )
+            message = f"options.{option.name}.default: {problem.what}"
+            yield Problem(where=where, what=message, fix=problem.fix)
 
 
 def _table_problems(layer: Layer, catalog: Catalog, locate: Locate) -> Iterator[Problem]:
@@ -103,11 +95,9 @@ def _table_problems(layer: Layer, catalog: Catalog, locate: Locate) -> Iterator[
     lookups |= {("compatible", n): rule.lookup for n, rule in enumerate(layer.compatible)}
     for path, lookup in lookups.items():
         if lookup.table not in catalog.versions:
-            yield Problem(
-                where=locate((*path, "table")),
-                what=f"there is no table '{lookup.table}' in versions.yaml",
-                fix=did_you_mean(lookup.table, catalog.versions),
-            )
+            fix = did_you_mean(lookup.table, catalog.versions)
+            message = f"there is no table '{lookup.table}' in versions.yaml"
+            yield Problem(where=locate((*path, "table")), what=message, fix=fix)
 
 
 def _reference_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
@@ -124,11 +114,9 @@ def _order_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
     for option in layer.options.values():
         for name in _names(option.derived) if option.derived is not None else ():
             if name in layer.options and name not in known:
-                yield Problem(
-                    where=locate(("options", option.name, "default")),
-                    what=f"options.{option.name}: its default follows '{name}', which comes later",
-                    fix=f"Put '{name}' before it.",
-                )
+                where = locate(("options", option.name, "default"))
+                message = f"options.{option.name}: its default follows '{name}', which comes later"
+                yield Problem(where=where, what=message, fix=f"Put '{name}' before it.")
         known.add(option.name)
 
 

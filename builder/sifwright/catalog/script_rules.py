@@ -27,35 +27,25 @@ def script_problems(data: bytes, file: str) -> Iterator[Problem]:
             line = text.count("\n", 0, match.start()) + 1
             yield Problem(where=f"{file}:{line}", what=message, fix=fix)
     if not _STRICT.search(text):
-        yield Problem(
-            where=file,
-            what="the script does not stop at its first error",
-            fix="Put 'set -euo pipefail' on a line of its own near the top.",
-        )
+        fix = "Put 'set -euo pipefail' on a line of its own near the top."
+        yield Problem(where=file, what="the script does not stop at its first error", fix=fix)
     if not text.endswith("\n"):
-        yield Problem(
-            where=file, what="the last line has no end", fix="End the file with a newline."
-        )
+        message = "the last line has no end"
+        yield Problem(where=file, what=message, fix="End the file with a newline.")
 
 
 def refuse_text(value: str) -> Problem | None:
     """Say why a value cannot stand in a line of a definition file, or nothing if it can."""
     # A line break could open a section of the definition file, even if quoted for the shell.
     if not value.isprintable():
-        return Problem(
-            what=f"{quoted(value)} holds a line break or another character that cannot be printed",
-            fix="Use one line of printable text.",
-        )
+        message = f"{quoted(value)} holds a line break or another character that cannot be printed"
+        return Problem(what=message, fix="Use one line of printable text.")
     if BUILD_ARGUMENT.search(value):
-        return Problem(
-            what=f"{quoted(value)} holds {{{{ }}}}, which Apptainer replaces as a build argument",
-            fix="Leave the double braces out.",
-        )
+        message = f"{quoted(value)} holds {{{{ }}}}, which Apptainer replaces as a build argument"
+        return Problem(what=message, fix="Leave the double braces out.")
     if len(value) > MAX_TEXT:
-        return Problem(
-            what=f"{quoted(value)} is longer than {MAX_TEXT} characters",
-            fix="Put it into a file of the layer.",
-        )
+        message = f"{quoted(value)} is longer than {MAX_TEXT} characters"
+        return Problem(what=message, fix="Put it into a file of the layer.")
     return None
 
 

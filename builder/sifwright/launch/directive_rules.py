@@ -79,26 +79,20 @@ def _where(field: str, value: str) -> str:
 def _without_scheduler(site: Site, request: JobRequest) -> Iterator[Problem]:
     asked = [*_asked(request).items(), *(("directive", text) for text in request.directives)]
     for field, value in asked:
-        yield Problem(
-            where=_where(field, value),
-            what=f"site '{site.name}' has no scheduler that could read it",
-            fix="Leave it out.",
-        )
+        message = f"site '{site.name}' has no scheduler that could read it"
+        yield Problem(where=_where(field, value), what=message, fix="Leave it out.")
 
 
 def _options(site: Site, request: JobRequest) -> Iterator[Problem]:
     """Yield options without a directive of this scheduler, and values that none can carry."""
     for field, value in _asked(request).items():
         if field not in OPTIONS[site.scheduler]:
-            yield Problem(
-                where=_where(field, value),
-                what=f"{_SCHEDULERS[site.scheduler]}, the scheduler of '{site.name}', has none",
-                fix="Leave it out, or write the site's own: --directive NAME=VALUE.",
-            )
+            message = f"{_SCHEDULERS[site.scheduler]}, the scheduler of '{site.name}', has none"
+            fix = "Leave it out, or write the site's own: --directive NAME=VALUE."
+            yield Problem(where=_where(field, value), what=message, fix=fix)
         elif not _VALUE.fullmatch(value):
-            yield Problem(
-                where=_where(field, value), what="cannot stand in a job script", fix=_PLAIN
-            )
+            message = "cannot stand in a job script"
+            yield Problem(where=_where(field, value), what=message, fix=_PLAIN)
 
 
 def _forms(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -119,12 +113,10 @@ def _listed(site: Site, request: JobRequest) -> Iterator[Problem]:
         name = OPTIONS[site.scheduler].get(field, "")
         for value in getattr(request, field).split(","):
             if value and known and value not in known:
+                message = f"'{value}' is not in the list '{key}' of defs/sites/{site.name}.yaml"
                 anyway = _ANYWAY.format(name, value)
-                yield Problem(
-                    where=_where(field, value),
-                    what=f"'{value}' is not in the list '{key}' of defs/sites/{site.name}.yaml",
-                    fix=f"{did_you_mean(value, known)} To ask for it anyway: {anyway}",
-                )
+                fix = f"{did_you_mean(value, known)} To ask for it anyway: {anyway}"
+                yield Problem(where=_where(field, value), what=message, fix=fix)
 
 
 def _constraint(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -132,11 +124,9 @@ def _constraint(site: Site, request: JobRequest) -> Iterator[Problem]:
     name = OPTIONS[site.scheduler].get("constraint", "")
     of_site, value = str(site.job.directives.get(name, "")), request.constraint
     if value and of_site and of_site not in value and re.search(r"[|*()\[\],]", value):
-        yield Problem(
-            where=_where("constraint", value),
-            what=f"lacks '{of_site}', which site '{site.name}' asks for (job.directives.{name})",
-            fix=f"Write '{of_site}' into it, or go without: {_ANYWAY.format(name, value)}",
-        )
+        message = f"lacks '{of_site}', which site '{site.name}' asks for (job.directives.{name})"
+        fix = f"Write '{of_site}' into it, or go without: {_ANYWAY.format(name, value)}"
+        yield Problem(where=_where("constraint", value), what=message, fix=fix)
 
 
 def contradictions(job: Job) -> Iterator[Problem]:
@@ -148,17 +138,11 @@ def contradictions(job: Job) -> Iterator[Problem]:
         directive, where = given(site, text), f"--directive {text}"
         mine = written.get(directive.key)
         if directive.key in seen:
-            yield Problem(
-                where=where,
-                what=f"--{seen[directive.key].replace('_', '-')} says it, too",
-                fix="Keep one of the two.",
-            )
+            message = f"--{seen[directive.key].replace('_', '-')} says it, too"
+            yield Problem(where=where, what=message, fix="Keep one of the two.")
         elif mine != directive and (decided := _decided(site, directive)):
-            yield Problem(
-                where=where,
-                what=f"the script and its launcher have {mine or 'numbers of their own'}",
-                fix=f"Use {decided}.",
-            )
+            message = f"the script and its launcher have {mine or 'numbers of their own'}"
+            yield Problem(where=where, what=message, fix=f"Use {decided}.")
         seen.setdefault(directive.key, "directive")
 
 

@@ -25,11 +25,9 @@ def require(request: JobRequest, delivery: str) -> None:
         _look_at(request)
         problems = [problem for check in checks for problem in check(request)]
     except OSError as error:  # a folder that may not be searched, a name that is too long
-        raise UsageError.of(
-            f"cannot be looked at: {error.strerror}",
-            where=quoted(error.filename),
-            fix=f"Mend it, or {_ELSEWHERE}.",
-        ) from None
+        message = f"cannot be looked at: {error.strerror}"
+        fix = f"Mend it, or {_ELSEWHERE}."
+        raise UsageError.of(message, where=quoted(error.filename), fix=fix) from None
     if problems:
         raise UsageError(*problems)
 
@@ -47,19 +45,14 @@ def _environment(request: JobRequest) -> Iterator[Problem]:
         return
     where, folder = f"--environment {quoted(request.environment)}", Path(request.environment)
     if not folder.is_dir():
-        yield Problem(
-            where=where,
-            what="there is no such folder",
-            fix=f"Make it ('python -m venv DIR', 'conda create -p DIR python'), or {_ELSEWHERE}.",
-        )
+        fix = f"Make it ('python -m venv DIR', 'conda create -p DIR python'), or {_ELSEWHERE}."
+        yield Problem(where=where, what="there is no such folder", fix=fix)
     elif not (folder / "bin/activate").is_file() and not (
         (folder / "conda-meta").is_dir() and os.access(folder / "bin/python", os.X_OK)
     ):
-        yield Problem(
-            where=where,
-            what="has neither bin/activate nor, as conda environments, conda-meta/ and bin/python",
-            fix="Name the folder of a virtual environment, or of a conda environment with Python.",
-        )
+        message = "has neither bin/activate nor, as conda environments, conda-meta/ and bin/python"
+        fix = "Name the folder of a virtual environment, or of a conda environment with Python."
+        yield Problem(where=where, what=message, fix=fix)
 
 
 def _stage(request: JobRequest) -> Iterator[Problem]:
@@ -72,38 +65,28 @@ def _stage(request: JobRequest) -> Iterator[Problem]:
     if missing:
         yield Problem(where=f"--stage {missing[0]}", what="there is no such file", fix=fix)
     elif staging.is_stale(folder):
-        yield Problem(
-            where=f"--stage {archive}",
-            what="the environment has changed since its archive was written",
-            fix=fix,
-        )
+        message = "the environment has changed since its archive was written"
+        yield Problem(where=f"--stage {archive}", what=message, fix=fix)
 
 
 def _sif(request: JobRequest) -> Iterator[Problem]:
     if request.sif and not Path(request.sif).exists():
-        yield Problem(
-            where=f"--sif {quoted(request.sif)}",
-            what="there is no such file",
-            fix=f"Build it or copy it there, or {_ELSEWHERE}.",
-        )
+        fix = f"Build it or copy it there, or {_ELSEWHERE}."
+        yield Problem(where=f"--sif {quoted(request.sif)}", what="there is no such file", fix=fix)
 
 
 def _job_output(request: JobRequest) -> Iterator[Problem]:
     """Yield a missing folder of output: Slurm makes none and ends the job without a word."""
     folder = Path(request.job_output).parent
     if request.job_output and not folder.is_dir() and not set("%{^") & set(str(folder)):
-        yield Problem(
-            where=f"--job-output {request.job_output}",
-            what=f"there is no folder '{folder}', and schedulers make none",
-            fix=f"Make the folder: mkdir -p {folder}; or {_ELSEWHERE}.",
-        )
+        fix = f"Make the folder: mkdir -p {folder}; or {_ELSEWHERE}."
+        message = f"there is no folder '{folder}', and schedulers make none"
+        yield Problem(where=f"--job-output {request.job_output}", what=message, fix=fix)
 
 
 def _module_paths(request: JobRequest) -> Iterator[Problem]:
     for path in request.module_paths:
         if not Path(path).is_dir():
-            yield Problem(
-                where=f"--module-path {quoted(path)}",
-                what="there is no such folder",
-                fix=f"Name the folder of modulefiles, as EasyBuild's modules/all; or {_ELSEWHERE}.",
-            )
+            fix = f"Name the folder of modulefiles, as EasyBuild's modules/all; or {_ELSEWHERE}."
+            where = f"--module-path {quoted(path)}"
+            yield Problem(where=where, what="there is no such folder", fix=fix)

@@ -90,33 +90,22 @@ def _asked(job: Job, names: tuple[str, ...]) -> Iterator[Problem]:
     asked, launcher = job.request.pmi, "torchrun" if job.torchrun else job.launcher
     where = f"--pmi {quoted(asked)}"
     if not _PLUGIN.fullmatch(asked):
-        yield Problem(
-            where=where,
-            what="is no name of a plugin of srun",
-            fix=f"Give a name that 'srun --mpi=list' shows, or {NO_MPI}.",
-        )
+        fix = f"Give a name that 'srun --mpi=list' shows, or {NO_MPI}."
+        yield Problem(where=where, what="is no name of a plugin of srun", fix=fix)
     elif asked == NO_MPI:
         return
     elif launcher != "srun":
-        yield Problem(
-            where=where,
-            what=f"only srun takes the name of a PMI, not {launcher}",
-            fix="Leave it out, or start the ranks with srun.",
-        )
+        message = f"only srun takes the name of a PMI, not {launcher}"
+        yield Problem(where=where, what=message, fix="Leave it out, or start the ranks with srun.")
     elif names and asked not in names:
-        yield Problem(
-            where=where,
-            what=f"srun speaks {_listed(names)} ({_fact(job)})",
-            fix=f"Use one of: {', '.join((*names, NO_MPI))}.",
-        )
+        message = f"srun speaks {_listed(names)} ({_fact(job)})"
+        yield Problem(where=where, what=message, fix=f"Use one of: {', '.join((*names, NO_MPI))}.")
 
 
 def _by_torchrun(job: Job, mpi: ImageMpi) -> Problem:
-    return Problem(
-        where="launcher torchrun",
-        what=f"torchrun starts no MPI ranks, and the image has {mpi}: each rank would be alone",
-        fix=" ".join((*_ways(job, mpi), _WITHOUT)),
-    )
+    message = f"torchrun starts no MPI ranks, and the image has {mpi}: each rank would be alone"
+    fix = " ".join((*_ways(job, mpi), _WITHOUT))
+    return Problem(where="launcher torchrun", what=message, fix=fix)
 
 
 def _not_said(job: Job, mpi: ImageMpi) -> Problem:
@@ -133,12 +122,10 @@ def _not_said(job: Job, mpi: ImageMpi) -> Problem:
 
 def _nothing_common(job: Job, mpi: ImageMpi, names: tuple[str, ...]) -> Problem:
     origin = f"--pmi {job.request.pmi}" if job.request.pmi else _fact(job)
-    return Problem(
-        where=f"launcher {job.launcher}",
-        what=f"it speaks {_listed(names)} ({origin}), and the image has {mpi}, which"
-        f" {_listed(mpi.pmi)} starts: each rank would be alone, or abort",
-        fix=" ".join((*_ways(job, mpi), _WITHOUT)),
-    )
+    message = f"it speaks {_listed(names)} ({origin}), and the image has {mpi}, which"
+    message += f" {_listed(mpi.pmi)} starts: each rank would be alone, or abort"
+    fix = " ".join((*_ways(job, mpi), _WITHOUT))
+    return Problem(where=f"launcher {job.launcher}", what=message, fix=fix)
 
 
 def _fact(job: Job) -> str:

@@ -58,11 +58,8 @@ def _nodes(site: Site, request: JobRequest) -> Iterator[Problem]:
     if not 1 <= request.nodes <= MAX_COUNT:
         yield Problem(where=where, what="not a number of nodes", fix=_COUNT)
     elif request.nodes > 1 and site.scheduler == "local":
-        yield Problem(
-            where=where,
-            what=f"site '{site.name}' is one machine: it has no scheduler",
-            fix="Use --nodes 1, or another site.",
-        )
+        message = f"site '{site.name}' is one machine: it has no scheduler"
+        yield Problem(where=where, what=message, fix="Use --nodes 1, or another site.")
 
 
 def _ranks(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -70,71 +67,50 @@ def _ranks(site: Site, request: JobRequest) -> Iterator[Problem]:
     where = f"--tasks-per-node {ranks}"
     if ranks is None:
         if not gpus and site.vendor != "cpu":
-            yield Problem(
-                where="--tasks-per-node",
-                what=f"site '{site.name}' does not say how many GPUs a node has",
-                fix="Give --tasks-per-node N, or add node.gpus to its file.",
-            )
+            message = f"site '{site.name}' does not say how many GPUs a node has"
+            fix = "Give --tasks-per-node N, or add node.gpus to its file."
+            yield Problem(where="--tasks-per-node", what=message, fix=fix)
     elif not 1 <= ranks <= MAX_COUNT:
         yield Problem(where=where, what="not a number of ranks", fix=_COUNT)
     elif gpus and ranks > gpus:
-        yield Problem(
-            where=where,
-            what=f"a node of site '{site.name}' has {gpus} GPUs, one for each rank",
-            fix=f"Ask for at most {gpus}.",
-        )
+        message = f"a node of site '{site.name}' has {gpus} GPUs, one for each rank"
+        yield Problem(where=where, what=message, fix=f"Ask for at most {gpus}.")
 
 
 def _launcher(site: Site, request: JobRequest) -> Iterator[Problem]:
     known = (site.launcher, *site.other_launchers, TORCHRUN)
     if request.launcher and request.launcher not in known:
-        yield Problem(
-            where=f"--launcher {request.launcher}",
-            what=f"site '{site.name}' does not start jobs with it",
-            fix=did_you_mean(request.launcher, known),
-        )
+        message = f"site '{site.name}' does not start jobs with it"
+        fix = did_you_mean(request.launcher, known)
+        yield Problem(where=f"--launcher {request.launcher}", what=message, fix=fix)
 
 
 def _run_in(site: Site, request: JobRequest) -> Iterator[Problem]:
     chosen = run_in(site, request)
     if chosen not in site.run_in:
         where = "in a container" if chosen == "container" else "on the host"
-        yield Problem(
-            where=f"--run-in {chosen}",
-            what=f"site '{site.name}' runs no jobs {where}",
-            fix=f"Use --run-in {' or '.join(site.run_in)}.",
-        )
+        message = f"site '{site.name}' runs no jobs {where}"
+        fix = f"Use --run-in {' or '.join(site.run_in)}."
+        yield Problem(where=f"--run-in {chosen}", what=message, fix=fix)
     elif chosen == "host" and not (request.environment or request.modules):
-        yield Problem(
-            where="--environment",
-            what="a job on the host runs in an environment, and none is named",
-            fix="Give --environment DIR, or --module NAME of one.",
-        )
+        message = "a job on the host runs in an environment, and none is named"
+        fix = "Give --environment DIR, or --module NAME of one."
+        yield Problem(where="--environment", what=message, fix=fix)
     elif chosen == "container" and request.environment:
-        yield Problem(
-            where=f"--environment {quoted(request.environment)}",
-            what="a job in a container does not use an environment of the host",
-            fix="Leave it out, or use --run-in host.",
-        )
+        where = f"--environment {quoted(request.environment)}"
+        message = "a job in a container does not use an environment of the host"
+        yield Problem(where=where, what=message, fix="Leave it out, or use --run-in host.")
     if request.stage and chosen == "host" and not request.environment:
-        yield Problem(
-            where="--stage",
-            what="only an image or an environment can be copied to the nodes",
-            fix="Give --environment DIR.",
-        )
+        message = "only an image or an environment can be copied to the nodes"
+        yield Problem(where="--stage", what=message, fix="Give --environment DIR.")
     if chosen == "container" and site.delivery != "sif" and (request.stage or request.modules):
+        message = f"{site.container_product} takes no image of a module, and none from the nodes"
         option = "--stage" if request.stage else "--module"
-        yield Problem(
-            where=option,
-            what=f"{site.container_product} takes no image of a module, and none from the nodes",
-            fix="Leave it out.",
-        )
+        yield Problem(where=option, what=message, fix="Leave it out.")
     if chosen == "host" and request.sif:
-        yield Problem(
-            where=f"--sif {quoted(request.sif)}",
-            what="a job on the host runs in no image",
-            fix="Leave it out, or use --run-in container.",
-        )
+        message = "a job on the host runs in no image"
+        fix = "Leave it out, or use --run-in container."
+        yield Problem(where=f"--sif {quoted(request.sif)}", what=message, fix=fix)
 
 
 def _host_mpi(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -143,47 +119,30 @@ def _host_mpi(site: Site, request: JobRequest) -> Iterator[Problem]:
         return
     where = "--host-mpi"
     if run_in(site, request) == "host":
-        yield Problem(
-            where=where,
-            what="a job on the host runs in no image, and has the site's MPI already",
-            fix="Leave it out.",
-        )
+        message = "a job on the host runs in no image, and has the site's MPI already"
+        yield Problem(where=where, what=message, fix="Leave it out.")
     elif site.host_mpi is None:
-        yield Problem(
-            where=where,
-            what=f"site '{site.name}' does not say what brings its MPI into a container",
-            fix="Leave it out, or add mpi.host to its file.",
-        )
+        message = f"site '{site.name}' does not say what brings its MPI into a container"
+        yield Problem(where=where, what=message, fix="Leave it out, or add mpi.host to its file.")
     if request.launcher == TORCHRUN:
-        yield Problem(
-            where=where,
-            what="torchrun does not start MPI ranks",
-            fix=f"Leave it out, or use {launcher(site, request)}.",
-        )
+        message = "torchrun does not start MPI ranks"
+        fix = f"Leave it out, or use {launcher(site, request)}."
+        yield Problem(where=where, what=message, fix=fix)
 
 
 def _directives(site: Site, request: JobRequest) -> Iterator[Problem]:
     if site.job.needs_account and not request.account:
+        message = f"the scheduler of site '{site.name}' refuses jobs without an account"
         variable = ACCOUNTS.get(site.scheduler, "")
-        other = f", or set {variable}" if variable else ""
-        yield Problem(
-            where="--account",
-            what=f"the scheduler of site '{site.name}' refuses jobs without an account",
-            fix=f"Name your project: --account PROJECT{other}.",
-        )
+        fix = f"Name your project: --account PROJECT{f', or set {variable}' if variable else ''}."
+        yield Problem(where="--account", what=message, fix=fix)
     for key in ("account", "name", "time", "signal"):
         if getattr(request, key) and site.scheduler == "local":
-            yield Problem(
-                where=_option(request, key),
-                what=f"site '{site.name}' has no scheduler that could read it",
-                fix="Leave it out.",
-            )
+            message = f"site '{site.name}' has no scheduler that could read it"
+            yield Problem(where=_option(request, key), what=message, fix="Leave it out.")
     if request.signal and site.scheduler == "pbs":
-        yield Problem(
-            where=f"--signal {quoted(request.signal)}",
-            what="PBS sends no signal before the time is up but SIGTERM",
-            fix="Leave it out.",
-        )
+        message = "PBS sends no signal before the time is up but SIGTERM"
+        yield Problem(where=f"--signal {quoted(request.signal)}", what=message, fix="Leave it out.")
 
 
 def _words(_site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -197,7 +156,8 @@ def _words(_site: Site, request: JobRequest) -> Iterator[Problem]:
     ):
         value = getattr(request, key)
         if value and not (form.fullmatch(value) and value.isprintable()):
-            yield Problem(where=_option(request, key), what="cannot stand in a job script", fix=fix)
+            where = _option(request, key)
+            yield Problem(where=where, what="cannot stand in a job script", fix=fix)
 
 
 def _option(request: JobRequest, key: str) -> str:
@@ -211,11 +171,8 @@ def _option(request: JobRequest, key: str) -> str:
 def _modules(_site: Site, request: JobRequest) -> Iterator[Problem]:
     for name in request.modules:
         if not _MODULE.fullmatch(name):
-            yield Problem(
-                where=f"--module {quoted(name)}",
-                what="is no module's name",
-                fix="Write it as 'module load' takes it, as in PyTorch/2.10.0-rocm-7.0.2.",
-            )
+            fix = "Write it as 'module load' takes it, as in PyTorch/2.10.0-rocm-7.0.2."
+            yield Problem(where=f"--module {quoted(name)}", what="is no module's name", fix=fix)
     for path in request.module_paths:
         where = f"--module-path {quoted(path)}"
         if not path.startswith("/") or ":" in path or not path.isprintable():
@@ -228,21 +185,14 @@ def _modules(_site: Site, request: JobRequest) -> Iterator[Problem]:
 
 def _arguments(_site: Site, request: JobRequest) -> Iterator[Problem]:
     if not request.arguments or not request.arguments[0]:
-        yield Problem(
-            where="SCRIPT",
-            what="no Python script is named",
-            fix="Put it behind '--': … -- train.py --epochs 3",
-        )
+        message = "no Python script is named"
+        fix = "Put it behind '--': … -- train.py --epochs 3"
+        yield Problem(where="SCRIPT", what=message, fix=fix)
     if request.sif.startswith("-"):
-        yield Problem(
-            where=f"--sif {quoted(request.sif)}",
-            what="would be taken for an option of the container program",
-            fix="Put ./ before it.",
-        )
+        message = "would be taken for an option of the container program"
+        where = f"--sif {quoted(request.sif)}"
+        yield Problem(where=where, what=message, fix="Put ./ before it.")
     for value in (*request.arguments, request.sif):
         if _UNSPEAKABLE.search(value):
-            yield Problem(
-                where=quoted(value),
-                what="holds a NUL or half a character",
-                fix="Leave it out: no program can be given one.",
-            )
+            fix = "Leave it out: no program can be given one."
+            yield Problem(where=quoted(value), what="holds a NUL or half a character", fix=fix)

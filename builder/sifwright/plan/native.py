@@ -25,11 +25,9 @@ def native_catalog(catalog: Catalog, site: Site, image: Image) -> Catalog:
     be installed in images only.
     """
     if site.native is None:
-        raise PlanError.of(
-            f"the file of site '{site.name}' does not say what its host provides",
-            where=f"defs/sites/{site.name}.yaml",
-            fix="Add native.provides with the site's compilers, MPI and toolkits, and its source.",
-        )
+        message = f"the file of site '{site.name}' does not say what its host provides"
+        fix = "Add native.provides with the site's compilers, MPI and toolkits, and its source."
+        raise PlanError.of(message, where=f"defs/sites/{site.name}.yaml", fix=fix)
     host = catalog.layers[HOST]
     host = replace(host, provides=(*host.provides, *site.native.provides))
     slots = list(_slots(catalog, image, site.native))
@@ -77,11 +75,9 @@ def _python_problem(catalog: Catalog, image: Image) -> Iterator[Problem]:
         for layer in map(catalog.layers.__getitem__, slot.choices):
             if layer.bootstrap and "python" in layer.provides:
                 managers = " or ".join(f"'{name}'" for name in ENV_MANAGERS.values())
-                yield Problem(
-                    where=f"image '{image.name}'",
-                    what=f"layer '{layer.name}', which has its Python, can be in images only",
-                    fix=f"Take an image with layer {managers}, such as pytorch.",
-                )
+                message = f"layer '{layer.name}', which has its Python, can be in images only"
+                fix = f"Take an image with layer {managers}, such as pytorch."
+                yield Problem(where=f"image '{image.name}'", what=message, fix=fix)
 
 
 def _problems(catalog: Catalog, image: Image, slots: list[ImageSlot]) -> Iterator[Problem]:
@@ -91,11 +87,9 @@ def _problems(catalog: Catalog, image: Image, slots: list[ImageSlot]) -> Iterato
             continue
         names = " or ".join(f"layer '{layer.name}'" for layer in layers)
         words = ", ".join(word for x in layers for word in x.provides)
-        yield Problem(
-            where=f"image '{image.name}'",
-            what=f"{names} can be installed in images only",
-            fix=f"Take another image, or name the site's modules of it: native.provides: {words}.",
-        )
+        message = f"{names} can be installed in images only"
+        fix = f"Take another image, or name the site's modules of it: native.provides: {words}."
+        yield Problem(where=f"image '{image.name}'", what=message, fix=fix)
 
 
 def _without_packages(layer: Layer, site: Site) -> Layer:

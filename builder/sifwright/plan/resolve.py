@@ -101,9 +101,8 @@ def _parse_setting(
     name, equals, value_text = text.partition("=")
     layer_name, dot, key = name.rpartition(".")
     if not equals or not dot:
-        return Problem(
-            what="not of the form layer.option=value", fix="Example: pytorch-wheel.version=2.13.0"
-        )
+        fix = "Example: pytorch-wheel.version=2.13.0"
+        return Problem(what="not of the form layer.option=value", fix=fix)
     used = {layer.name: layer for layer in selection.layers}
     if layer_name not in used:
         return _not_used(selection, image, layer_name)
@@ -119,15 +118,12 @@ def _parse_setting(
 def _not_used(selection: Selection, image: Image, layer_name: str) -> Problem:
     for left_out in selection.left_out:
         if left_out.layer == layer_name:
-            return Problem(
-                what=f"the layer is left out here: {left_out.reason}", fix="Leave the setting out."
-            )
+            message = f"the layer is left out here: {left_out.reason}"
+            return Problem(what=message, fix="Leave the setting out.")
     is_native = selection.layers[0].name == HOST
     whole = "an installation on the host" if is_native else f"image '{image.name}'"
-    return Problem(
-        what=f"{whole} has no layer '{layer_name}'",
-        fix=did_you_mean(layer_name, [x.name for x in selection.layers]),
-    )
+    message = f"{whole} has no layer '{layer_name}'"
+    return Problem(what=message, fix=did_you_mean(layer_name, [x.name for x in selection.layers]))
 
 
 def _given(slot: Selected, site: Site, image: Image, overrides: Settings) -> Mapping[str, Value]:

@@ -76,10 +76,8 @@ def _fill(
         if entry.optional:
             selection.left_out.append(SkippedLayer(layer=name, reason=reason))
         else:
-            yield Problem(
-                what=f"layer '{name}' does not suit: {reason}",
-                fix="Use another image, or another layer in this one.",
-            )
+            message = f"layer '{name}' does not suit: {reason}"
+            yield Problem(what=message, fix="Use another image, or another layer in this one.")
 
 
 def _already_provided(entry: ImageSlot, selection: Selection) -> str:

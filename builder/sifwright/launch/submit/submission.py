@@ -55,11 +55,9 @@ def prepare(
     site = _site_of_jobs(sites, scheduler)
     name = site.scheduler
     if not _LOG_PATH.fullmatch(str(home.jobs)):
-        raise UsageError.of(
-            f"{quoted(str(home.jobs))} cannot be a path in a job script",
-            where=home.words[0],
-            fix="Choose a folder of letters, digits and '. _ - + = @ , /'.",
-        )
+        message = f"{quoted(str(home.jobs))} cannot be a path in a job script"
+        fix = "Choose a folder of letters, digits and '. _ - + = @ , /'."
+        raise UsageError.of(message, where=home.words[0], fix=fix)
     problems = [
         *directive_rules.directive_problems(site, request(given)),
         *_decided(site, given),
@@ -82,19 +80,15 @@ def _site_of_jobs(sites: Sequence[Site], scheduler: str) -> Site:
     """
     own = [_for_builds(site) for site in sites if scheduler in {"", site.scheduler}]
     if lacking := [site.name for site in own if site.scheduler not in SCHEDULERS]:
-        raise UsageError.of(
-            f"site '{lacking[0]}' has no scheduler",
-            where="--submit",
-            fix=f"Name this machine's: --submit {'|'.join(SCHEDULERS)}.",
-        )
+        message = f"site '{lacking[0]}' has no scheduler"
+        fix = f"Name this machine's: --submit {'|'.join(SCHEDULERS)}."
+        raise UsageError.of(message, where="--submit", fix=fix)
     if not own:
         return _of_another(sites[0], scheduler)
     if other := next((site for site in own if _facts(site) != _facts(own[0])), None):
-        raise UsageError.of(
-            f"jobs of sites '{own[0].name}' and '{other.name}' differ",
-            where="--submit",
-            fix="Submit the images of one site at a time.",
-        )
+        message = f"jobs of sites '{own[0].name}' and '{other.name}' differ"
+        fix = "Submit the images of one site at a time."
+        raise UsageError.of(message, where="--submit", fix=fix)
     return own[0]
 
 
@@ -108,11 +102,8 @@ def _decided(site: Site, given: Sequence[str]) -> Iterator[Problem]:
     """Yield directives that would contradict a job that builds."""
     for text in given:
         if directives.given(site, text).name in _DECIDED[site.scheduler]:
-            yield Problem(
-                where=f"--directive {text}",
-                what="jobs that build have a log of their own, and are no arrays",
-                fix="Leave it out.",
-            )
+            message = "jobs that build have a log of their own, and are no arrays"
+            yield Problem(where=f"--directive {text}", what=message, fix="Leave it out.")
 
 
 def request(given: Sequence[str] = ()) -> JobRequest:
@@ -146,9 +137,7 @@ def _require_account(site: Site, given: Collection[str]) -> None:
     if not site.job.needs_account or account(name, os.environ):
         return
     if ACCOUNT_DIRECTIVES[name] not in named:
+        message = f"the scheduler of site '{site.name}' refuses jobs without an account"
         directive = f"--directive {ACCOUNT_DIRECTIVES[name]}=PROJECT"
-        raise UsageError.of(
-            f"the scheduler of site '{site.name}' refuses jobs without an account",
-            where="--submit",
-            fix=f"Set {ACCOUNTS.get(name, 'it')}, or give {directive}.",
-        )
+        fix = f"Set {ACCOUNTS.get(name, 'it')}, or give {directive}."
+        raise UsageError.of(message, where="--submit", fix=fix)

@@ -35,11 +35,9 @@ def missing(submission: Submission, chains: Sequence[Sequence[Task]]) -> Missing
     earlier = job_folder.unfinished(own)
     name = submission.scheduler.name
     if others := [job.id for job in earlier if job.scheduler != name]:
-        raise UsageError.of(
-            f"jobs of another scheduler do a part already: {', '.join(others)}",
-            where=f"--submit {name}",
-            fix=f"Wait for them, or end them: sifwright cancel {shlex.join(submission.home.words)}",
-        )
+        fix = f"Wait for them, or end them: sifwright cancel {shlex.join(submission.home.words)}"
+        message = f"jobs of another scheduler do a part already: {', '.join(others)}"
+        raise UsageError.of(message, where=f"--submit {name}", fix=fix)
     queued = {key: job.id for job in earlier for key in job.keys}
     lost = [job for job in own if job.state == LOST]
     return Missing(build_jobs(chains, queued), earlier, lost)
@@ -93,11 +91,9 @@ def _take_back(submission: Submission, jobs: Sequence[SubmittedJob]) -> Problem 
     ids = [job.id for job in reversed(jobs)]
     done = ask(submission.scheduler.cancel(ids))
     if done.returncode:
-        return Problem(
-            what=f"still in the queue: {', '.join(ids)}: {done.stderr.strip()}",
-            where=submission.scheduler.name,
-            fix=f"End them: sifwright cancel {shlex.join(submission.home.words)}",
-        )
+        message = f"still in the queue: {', '.join(ids)}: {done.stderr.strip()}"
+        fix = f"End them: sifwright cancel {shlex.join(submission.home.words)}"
+        return Problem(what=message, where=submission.scheduler.name, fix=fix)
     for job in jobs:
         job_script.discard(Path(job.folder), Path(job.log))
     return None

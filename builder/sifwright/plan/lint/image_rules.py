@@ -68,11 +68,8 @@ def _architecture(plan: Plan) -> Iterator[Violation]:
     if cuda.major >= 13:  # noqa: PLR2004
         yield Violation(at=at, what=f"CUDA {cuda} has no code for {arch}", fix=fix)
     elif wheel and any(cuda >= since and wheel >= gone for since, gone in _VOLTA_LEFT):
-        yield Violation(
-            at=at,
-            what=f"the wheels of torch {wheel} for CUDA {cuda} have no code for {arch}",
-            fix=fix,
-        )
+        message = f"the wheels of torch {wheel} for CUDA {cuda} have no code for {arch}"
+        yield Violation(at=at, what=message, fix=fix)
 
 
 def _driver(plan: Plan) -> Iterator[Violation]:
@@ -82,21 +79,17 @@ def _driver(plan: Plan) -> Iterator[Violation]:
         return
     if cuda.major > Version(driver).major:
         at = _given(plan, "pytorch-wheel", "variant")
-        yield Violation(
-            at=at,
-            what=f"CUDA {cuda}, and the driver of site '{plan.site.name}' runs CUDA {driver}",
-            fix=f"Use a build for CUDA {Version(driver).major}, or a base image with cuda-compat.",
-        )
+        message = f"CUDA {cuda}, and the driver of site '{plan.site.name}' runs CUDA {driver}"
+        fix = f"Use a build for CUDA {Version(driver).major}, or a base image with cuda-compat."
+        yield Violation(at=at, what=message, fix=fix)
 
 
 def _plugin_name(plan: Plan) -> Iterator[Violation]:
     path, name = on_several_nodes(plan.site, "NCCL_NET_PLUGIN")
     if name and _step(plan, "aws-ofi-nccl") and PurePosixPath(name).name not in _PLUGIN_NAMES:
-        yield Violation(
-            path=path,
-            what=f"NCCL_NET_PLUGIN={name}: layer 'aws-ofi-nccl' installs no plugin of that name",
-            fix=f"Leave it out, or set {_PLUGIN_NAMES[0]} for several nodes.",
-        )
+        message = f"NCCL_NET_PLUGIN={name}: layer 'aws-ofi-nccl' installs no plugin of that name"
+        fix = f"Leave it out, or set {_PLUGIN_NAMES[0]} for several nodes."
+        yield Violation(path=path, what=message, fix=fix)
 
 
 def _plugin_hangs(plan: Plan) -> Iterator[Violation]:
@@ -106,11 +99,8 @@ def _plugin_hangs(plan: Plan) -> Iterator[Violation]:
     better = plan.versions.get("aws-ofi-nccl", {}).get(version, {}).get("better")
     if step and better:
         at = _given(plan, "aws-ofi-nccl", "version")
-        yield Violation(
-            at=at,
-            what=f"plugin {version} is known to hang, and {better[0]} is better",
-            fix=f"Use aws-ofi-nccl.version={better[0]} or later.",
-        )
+        message = f"plugin {version} is known to hang, and {better[0]} is better"
+        yield Violation(at=at, what=message, fix=f"Use aws-ofi-nccl.version={better[0]} or later.")
 
 
 def _network_name(plan: Plan) -> Iterator[Violation]:
@@ -121,11 +111,8 @@ def _network_name(plan: Plan) -> Iterator[Violation]:
     old = plugin and plugin < _MANY_NAMES
     known = ["AWS Libfabric"] if old else ["AWS Libfabric", "Libfabric", "OFI"]
     if network.lower() not in [name.lower() for name in known]:
-        yield Violation(
-            path=path,
-            what=f"NCCL_NET={network}: the plugin of layer '{step.layer.name}' is not called that",
-            fix=f"It answers to: {', '.join(known)}.",
-        )
+        message = f"NCCL_NET={network}: the plugin of layer '{step.layer.name}' is not called that"
+        yield Violation(path=path, what=message, fix=f"It answers to: {', '.join(known)}.")
 
 
 def _network_missing(plan: Plan) -> Iterator[Violation]:
@@ -133,22 +120,18 @@ def _network_missing(plan: Plan) -> Iterator[Violation]:
     if not network or network.lower() in INTERNAL_NETWORKS or _plugin(plan):
         return
     if "container" in plan.site.run_in:
-        yield Violation(
-            path=path,
-            what=f"NCCL_NET={network}, and image '{plan.image.name}' has no network plugin",
-            fix="Use an image with layer aws-ofi-nccl, or set NCCL_NET=Socket in the job.",
-        )
+        message = f"NCCL_NET={network}, and image '{plan.image.name}' has no network plugin"
+        fix = "Use an image with layer aws-ofi-nccl, or set NCCL_NET=Socket in the job."
+        yield Violation(path=path, what=message, fix=fix)
 
 
 def _gpu_direct(plan: Plan) -> Iterator[Violation]:
     path, level = on_several_nodes(plan.site, "NCCL_NET_GDR_LEVEL")
     rocm = _fact(plan, *_ROCM)
     if level and plan.site.vendor == "amd" and rocm and rocm.major >= 7:  # noqa: PLR2004
-        yield Violation(
-            path=path,
-            what=f"NCCL_NET_GDR_LEVEL={level} with ROCm {rocm}",
-            fix="Leave it out if launches on several nodes hang.",
-        )
+        message = f"NCCL_NET_GDR_LEVEL={level} with ROCm {rocm}"
+        fix = "Leave it out if launches on several nodes hang."
+        yield Violation(path=path, what=message, fix=fix)
 
 
 def _eager_ll128(plan: Plan, *, on_gh200: bool) -> Iterator[Violation]:
@@ -161,11 +144,9 @@ def _eager_ll128(plan: Plan, *, on_gh200: bool) -> Iterator[Violation]:
         return
     limits = [f"FI_CXI_RDZV_{name}" for name in ("THRESHOLD", "GET_MIN")]
     if _has_ll128(protocols) and any(on_several_nodes(site, name)[1] != "0" for name in limits):
-        yield Violation(
-            path=path,
-            what=f"NCCL {nccl} uses LL128 between nodes, and {' and '.join(limits)} are not both 0",
-            fix='Set both to "0", or NCCL_PROTO: ^LL128.',
-        )
+        message = f"NCCL {nccl} uses LL128 between nodes, and {' and '.join(limits)} are not both 0"
+        fix = 'Set both to "0", or NCCL_PROTO: ^LL128.'
+        yield Violation(path=path, what=message, fix=fix)
 
 
 def _has_ll128(protocols: str) -> bool:
@@ -178,11 +159,9 @@ def _host_rocm(plan: Plan) -> Iterator[Violation]:
     """Yield an image whose C library is older than the host's GPU libraries need."""
     base = plan.steps[0].header.get("From", "") if plan.steps else ""
     if "--rocm" in plan.site.gpu_flags and _UBUNTU_22.search(base):
-        yield Violation(
-            at=_given(plan, plan.steps[0].layer.name, "rocm"),
-            what=f"{base} with the host's ROCm libraries (--rocm)",
-            fix="Use an image of Ubuntu 24.04, or set container.gpu-libraries: of: image.",
-        )
+        message = f"{base} with the host's ROCm libraries (--rocm)"
+        fix = "Use an image of Ubuntu 24.04, or set container.gpu-libraries: of: image."
+        yield Violation(at=_given(plan, plan.steps[0].layer.name, "rocm"), what=message, fix=fix)
 
 
 def _host_libfabric(plan: Plan) -> Iterator[Violation]:
@@ -193,13 +172,14 @@ def _host_libfabric(plan: Plan) -> Iterator[Violation]:
     own, of_host = plan.facts.get("libfabric", ""), host.libfabric or plan.site.libfabric
     wanted, there = _symbols(plan, own), _symbols(plan, of_host)
     if wanted and there and wanted > there:
-        yield Violation(
-            at=_given(plan, "libfabric", "version"),
-            what=f"libfabric {own} (symbols {wanted}),"
-            f" and {of_host} (symbols {there}) with --host-mpi",
-            fix="Use a libfabric.version that is not newer, or a newer one of the host (mpi.host)."
-            " Run 'fi_info --version' on a node for the host's version.",
+        message = (
+            f"libfabric {own} (symbols {wanted}), and {of_host} (symbols {there}) with --host-mpi"
         )
+        fix = (
+            "Use a libfabric.version that is not newer, or a newer one of the host (mpi.host)."
+            " Run 'fi_info --version' on a node for the host's version."
+        )
+        yield Violation(at=_given(plan, "libfabric", "version"), what=message, fix=fix)
 
 
 def _symbols(plan: Plan, version: str) -> Version | None:

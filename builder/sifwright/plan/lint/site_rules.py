@@ -36,11 +36,9 @@ def _unset(
     def find(site: Site) -> Iterator[Violation]:
         path, setting = on_several_nodes(site, name)
         if suits(site) and not setting:
-            yield Violation(
-                path=path,
-                what=f"{name} is not set for launches on several nodes",
-                fix=f"Set {name}: {value}, or say below 'not-set' why it is not set.",
-            )
+            message = f"{name} is not set for launches on several nodes"
+            fix = f"Set {name}: {value}, or say below 'not-set' why it is not set."
+            yield Violation(path=path, what=message, fix=fix)
 
     return find
 
@@ -65,21 +63,16 @@ def _alt_read_sizes(site: Site) -> Iterator[Violation]:
     for part in ("EAGER_SIZE", "GET_MIN", "THRESHOLD"):
         path, value = on_several_nodes(site, f"FI_CXI_RDZV_{part}")
         if value != "0":
-            yield Violation(
-                path=path,
-                what=f"FI_CXI_RDZV_{part} is {value or 'not set'} with FI_CXI_RDZV_PROTO=alt_read",
-                fix=f'Set FI_CXI_RDZV_{part}: "0".',
-            )
+            message = f"FI_CXI_RDZV_{part} is {value or 'not set'} with FI_CXI_RDZV_PROTO=alt_read"
+            yield Violation(path=path, what=message, fix=f'Set FI_CXI_RDZV_{part}: "0".')
 
 
 def _completion_queue(site: Site) -> Iterator[Violation]:
     path, value = on_several_nodes(site, "FI_CXI_DEFAULT_CQ_SIZE")
     if _slingshot(site) and (not value.isdecimal() or int(value) < MIN_CQ_SIZE):
-        yield Violation(
-            path=path,
-            what=f"FI_CXI_DEFAULT_CQ_SIZE is {value or 'not set'} for launches on several nodes",
-            fix=f"Set \"{MIN_CQ_SIZE}\", or say below 'not-set' why it is not set.",
-        )
+        message = f"FI_CXI_DEFAULT_CQ_SIZE is {value or 'not set'} for launches on several nodes"
+        fix = f"Set \"{MIN_CQ_SIZE}\", or say below 'not-set' why it is not set."
+        yield Violation(path=path, what=message, fix=fix)
 
 
 def _net_on_one_node(site: Site) -> Iterator[Violation]:
@@ -87,23 +80,17 @@ def _net_on_one_node(site: Site) -> Iterator[Violation]:
         return
     for path, value in placed(site, "NCCL_NET"):
         if path[1] != "several-nodes" and value.lower() not in INTERNAL_NETWORKS:
-            yield Violation(
-                path=path,
-                what=f"environment.{path[1]}: NCCL_NET={value} holds for launches on one node",
-                fix="Move it to environment.several-nodes.",
-            )
+            message = f"environment.{path[1]}: NCCL_NET={value} holds for launches on one node"
+            yield Violation(path=path, what=message, fix="Move it to environment.several-nodes.")
 
 
 def _mpich_gpu(site: Site) -> Iterator[Violation]:
     name = "MPICH_GPU_SUPPORT_ENABLED"
     for path, value in (*placed(site, name), *of_host_mpi(site, name)):
         if value == "1" and site.vendor == "nvidia" and site.mpi == "cray-mpich":
-            yield Violation(
-                path=path,
-                what=f"{_key(path)}: MPICH_GPU_SUPPORT_ENABLED=1 beside NCCL",
-                fix='Set "0" unless programs give MPI buffers on the GPU,'
-                " and not while NCCL works.",
-            )
+            message = f"{'.'.join(map(str, path[:-1]))}: MPICH_GPU_SUPPORT_ENABLED=1 beside NCCL"
+            fix = 'Set "0" unless programs give MPI buffers on the GPU, and not while NCCL works.'
+            yield Violation(path=path, what=message, fix=fix)
 
 
 def _mpich_gpu_library(site: Site) -> Iterator[Violation]:
@@ -112,28 +99,20 @@ def _mpich_gpu_library(site: Site) -> Iterator[Violation]:
         return
     for path, value in placed(site, name):
         if value == "1":
-            yield Violation(
-                path=path,
-                what=f"environment.{path[1]}: {name}=1 for the MPI of images",
-                fix="Move it to mpi.environment.",
-            )
+            message = f"environment.{path[1]}: {name}=1 for the MPI of images"
+            yield Violation(path=path, what=message, fix="Move it to mpi.environment.")
     for path, value in of_host_mpi(site, name):
         if value == "1" and site.host_mpi and not site.host_mpi.preload:
-            yield Violation(
-                path=path,
-                what=f"{_key(path)}: {name}=1 without mpi.host.preload",
-                fix="Add 'preload' with the site's libmpi_gtl_….so.",
-            )
+            message = f"{'.'.join(map(str, path[:-1]))}: {name}=1 without mpi.host.preload"
+            fix = "Add 'preload' with the site's libmpi_gtl_….so."
+            yield Violation(path=path, what=message, fix=fix)
 
 
 def _visible_devices(site: Site) -> Iterator[Violation]:
     for name in ("CUDA", "HIP", "ROCR"):
         for path, value in placed(site, f"{name}_VISIBLE_DEVICES"):
-            yield Violation(
-                path=path,
-                what=f"environment.{path[1]}: {name}_VISIBLE_DEVICES={value} for every rank",
-                fix="Use gpu-visibility: own or all instead.",
-            )
+            message = f"environment.{path[1]}: {name}_VISIBLE_DEVICES={value} for every rank"
+            yield Violation(path=path, what=message, fix="Use gpu-visibility: own or all instead.")
 
 
 def _masked_gpus(site: Site) -> Iterator[Violation]:
@@ -145,20 +124,16 @@ def _masked_gpus(site: Site) -> Iterator[Violation]:
     elif options is None or "--gpus-per-task=1" not in options.task_per_gpu:
         return
     if site.vendor == "amd":
-        yield Violation(
-            path=path,
-            what=f"{'.'.join(map(str, path))}: each rank has a ROCR_VISIBLE_DEVICES of its own",
-            fix="docs/how-to/ray.md says what to set for Ray, and for older RCCL.",
-        )
+        message = f"{'.'.join(map(str, path))}: each rank has a ROCR_VISIBLE_DEVICES of its own"
+        fix = "docs/how-to/ray.md says what to set for Ray, and for older RCCL."
+        yield Violation(path=path, what=message, fix=fix)
 
 
 def _cache_locks(site: Site) -> Iterator[Violation]:
     if site.cache and site.scheduler != "local":
-        yield Violation(
-            path=("cache",),
-            what="cache: HF_HOME of jobs is below it, on a file system of all nodes",
-            fix="Download models before the ranks start: docs/how-to/hugging-face-cache.md.",
-        )
+        message = "cache: HF_HOME of jobs is below it, on a file system of all nodes"
+        fix = "Download models before the ranks start: docs/how-to/hugging-face-cache.md."
+        yield Violation(path=("cache",), what=message, fix=fix)
 
 
 def _searched(site: Site) -> tuple[str, ...]:
@@ -194,29 +169,22 @@ def _key(path: Path) -> str:
 def _host_glibc(site: Site) -> Iterator[Violation]:
     """Yield binds and libraries that put the host's glibc over that of an image."""
     for path, source in _over(site, _GLIBC):
-        yield Violation(
-            path=path,
-            what=f"{_key(path)}: the host's {source} hides the image's own",
-            fix=f"Leave it out, or bind it elsewhere: {source}:/host{source}.",
-        )
+        message = f"{_key(path)}: the host's {source} hides the image's own"
+        fix = f"Leave it out, or bind it elsewhere: {source}:/host{source}."
+        yield Violation(path=path, what=message, fix=fix)
     for number, file in enumerate(site.host_mpi.libraries if site.host_mpi else ()):
         if PurePosixPath(file).name.startswith(_GLIBC):
+            message = f"mpi.host.libraries: the host's {file} is found before the image's own"
             path = ("mpi", "host", "libraries", number)
-            yield Violation(
-                path=path,
-                what=f"mpi.host.libraries: the host's {file} is found before the image's own",
-                fix="Leave it out.",
-            )
+            yield Violation(path=path, what=message, fix="Leave it out.")
 
 
 def _host_jansson(site: Site) -> Iterator[Violation]:
     """Yield binds that put the host's libjansson over that of an image."""
     for path, _ in _over(site, _JANSSON):
-        yield Violation(
-            path=path,
-            what=f"{_key(path)}: the host's libjansson hides a newer one in the image",
-            fix="Leave it out: images with their own libcxi bring the libjansson it needs.",
-        )
+        message = f"{_key(path)}: the host's libjansson hides a newer one in the image"
+        fix = "Leave it out: images with their own libcxi bring the libjansson it needs."
+        yield Violation(path=path, what=message, fix=fix)
 
 
 RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
