@@ -6,12 +6,12 @@ import difflib
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import resources
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
 
@@ -146,20 +146,15 @@ def _explain(error: ValidationError, document: Document) -> Iterator[tuple[int, 
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         yield from _unknown_keys(error, document)
         return
-    if inner := _inside(error):
+    # The errors inside the form that a value has, if it fits none of several forms.
+    forms = (error.context or ()) if error.validator == "anyOf" else ()
+    if inner := [e for e in forms if e.validator != "type" or e.relative_path]:
         for cause in inner:
             yield from _explain(cause, document)
         return
     path = _path(error)
     message, fix = _words(error, document.texts.get(path, ""))
     yield _line(document, path), f"{_name(path)}: {message}" if path else message, fix
-
-
-def _inside(error: ValidationError) -> list[ValidationError]:
-    """Return the errors inside the form that a value has, if it fits none of several forms."""
-    if error.validator != "anyOf":
-        return []
-    return [e for e in error.context if e.validator != "type" or e.relative_path]
 
 
 def _unknown_keys(error: ValidationError, document: Document) -> Iterator[tuple[int, str, str]]:
@@ -177,21 +172,11 @@ def _name(path: Path) -> str:
 
 def _words(error: ValidationError, text: str) -> tuple[str, str]:
     """Return what is wrong and how to mend it, for the rules that our schemas use."""
-    rule, instance = str(error.validator), cast("Any", error.instance)
-    wanted: Any = error.validator_value
-    if rule == "anyOf":
-        return _wrong_type(instance, [n for e in error.context for n in _type_names(e)], text)
-    if rule == "type":
-        return _wrong_type(instance, _type_names(error), text)
-    if rule == "enum":
-        shown = quoted(text or instance)
-        return f"{shown} is not known", did_you_mean(text, map(str, wanted))
-    if rule == "required":
-        missing = [key for key in wanted if key not in instance]
-        return f"missing: {', '.join(missing)}", "Add it."
-    if rule == "pattern":
-        return f"{quoted(instance)} does not fit", _form(error)
-    return _rarer_words(error)
+    return _WORDS.get(str(error.validator), _other_words)(error, text)
+
+
+def _other_words(error: ValidationError, _text: str) -> tuple[str, str]:
+    return error.message[:200], "See the schema's description of this key."
 
 
 def _type_names(error: ValidationError) -> list[str]:
@@ -207,29 +192,12 @@ def _form(error: ValidationError) -> str:
     return f"It must match {error.validator_value}"
 
 
-def _rarer_words(error: ValidationError) -> tuple[str, str]:
-    rule, instance = str(error.validator), cast("Any", error.instance)
-    if rule == "format" and error.cause:
+def _format_words(error: ValidationError, text: str) -> tuple[str, str]:
+    instance: Any = error.instance
+    if error.cause:
         return f"{quoted(instance)}: {error.cause}", "Mend the regular expression."
-    if rule == "format" and (problem := refuse_text(instance)):
-        return problem.what, problem.fix
-    if rule in {"minLength", "minItems", "minProperties"}:
-        return "empty", "Write something there, or leave the key out."
-    return _words_about_keys(error)
-
-
-def _words_about_keys(error: ValidationError) -> tuple[str, str]:
-    """Return what is wrong and how to mend it, for rules about keys that go together."""
-    rule = str(error.validator)
-    if rule == "dependentRequired":
-        return error.message.replace("is a dependency of", "is missing, needed by"), "Add it."
-    if rule == "maxProperties":
-        keys = ", ".join(cast("Any", error.instance))
-        return f"{keys}: only one of these is allowed here", "Keep one."
-    if rule == "oneOf":
-        forms = ", ".join(form["required"][0] for form in cast("Any", error.validator_value))
-        return f"exactly one of these is needed: {forms}", "Keep or add one."
-    return error.message[:200], "See the schema's description of this key."
+    problem = refuse_text(instance)
+    return (problem.what, problem.fix) if problem else _other_words(error, text)
 
 
 def _wrong_type(value: object, wanted: list[str], text: str) -> tuple[str, str]:
@@ -241,3 +209,39 @@ def _wrong_type(value: object, wanted: list[str], text: str) -> tuple[str, str]:
     got = _TYPE_NAMES["object"] if isinstance(value, dict) else quoted(value)
     got = _TYPE_NAMES["null"] if value is None else got
     return f"{needed} is needed, not {got}", f"Write {needed} there."
+
+
+# Functions of the error and of the value as it is written; the keys are names of rules.
+_WORDS: Mapping[str, Callable[[Any, str], tuple[str, str]]] = {
+    "anyOf": lambda error, text: _wrong_type(
+        error.instance, [name for inner in error.context for name in _type_names(inner)], text
+    ),
+    "type": lambda error, text: _wrong_type(error.instance, _type_names(error), text),
+    "enum": lambda error, text: (
+        f"{quoted(text or error.instance)} is not known",
+        did_you_mean(text, map(str, error.validator_value)),
+    ),
+    "required": lambda error, _: (
+        f"missing: {', '.join(key for key in error.validator_value if key not in error.instance)}",
+        "Add it.",
+    ),
+    "pattern": lambda error, _: (f"{quoted(error.instance)} does not fit", _form(error)),
+    "format": _format_words,
+    **dict.fromkeys(
+        ("minLength", "minItems", "minProperties"),
+        lambda *_: ("empty", "Write something there, or leave the key out."),
+    ),
+    "dependentRequired": lambda error, _: (
+        error.message.replace("is a dependency of", "is missing, needed by"),
+        "Add it.",
+    ),
+    "maxProperties": lambda error, _: (
+        f"{', '.join(error.instance)}: only one of these is allowed here",
+        "Keep one.",
+    ),
+    "oneOf": lambda error, _: (
+        "exactly one of these is needed: "
+        + ", ".join(form["required"][0] for form in error.validator_value),
+        "Keep or add one.",
+    ),
+}

@@ -131,8 +131,9 @@ def parser(only: str = "") -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"sifwright {__version__}")
-    text = "folder with defs/ and runscripts/ to use"
-    top.add_argument("--project", default="", metavar="DIR", help=text)
+    top.add_argument(
+        "--project", default="", metavar="DIR", help="folder with defs/ and runscripts/ to use"
+    )
     top.add_argument(
         "--print-completion",
         action=_PrintCompletion,

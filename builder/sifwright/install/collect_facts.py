@@ -3,7 +3,6 @@
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from sifwright.catalog.model import Site
 from sifwright.errors import UsageError
@@ -43,7 +42,7 @@ def from_built(plan: Plan, output: ImageFolder) -> tuple[InstalledImage, dict[st
             where=str(output.link),
             fix=f"{again}, or give the --set that it was built with; or name the SIF with --from",
         )
-    return _facts(plan, planned, _date(record)), {
+    return _facts(plan, planned, str(record["built"])[:10].replace("-", "")), {
         "record.json": small_file.read_bytes(output.record),
         f"{output.name}.def": _definition(output.link),
         "licences.txt": _licences(output.link),
@@ -99,7 +98,3 @@ def _licences(sif: Path) -> bytes:
     rows = [(package.kind, package.name, package.version, package.licence) for package in listed]
     head = "Packages of the image: kind, name, version, licence as the package states it.\n\n"
     return (head + "".join("\t".join(map(escape_name, row)) + "\n" for row in rows)).encode()
-
-
-def _date(record: dict[str, Any]) -> str:
-    return str(record["built"])[:10].replace("-", "")

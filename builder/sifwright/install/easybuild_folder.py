@@ -53,10 +53,7 @@ class EasyBuildFolder:
 
 def programs(catalog: Catalog) -> Iterator[LayerFile]:
     """Yield the run scripts, the commands, and what they have in common."""
-    for folder, included in catalog.included:
-        if folder == _RUNSCRIPTS:
-            yield from included
-            break
+    yield from dict(catalog.included).get(_RUNSCRIPTS, ())
     package = resources.files("sifwright") / "install"
     for folder, target in (("bin", "bin"), ("share", SHARE)):
         source = package / folder

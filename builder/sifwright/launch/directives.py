@@ -72,9 +72,7 @@ def given(site: Site, text: str) -> Directive:
 
 def directives(job: Job) -> list[Directive]:
     """Return all directives of a job; without a scheduler there are none."""
-    writer = _WRITERS.get(job.site.scheduler)
-    written = list(writer(job)) if writer else []
-    return list(dict.fromkeys(written))
+    return list(dict.fromkeys(_WRITERS[job.site.scheduler](job)))
 
 
 def variables_of_other_jobs(job: Job) -> list[str]:
@@ -178,4 +176,5 @@ _WRITERS: dict[str, Callable[[Job], Iterator[Directive]]] = {
     "slurm": _slurm,
     "pbs": _pbs,
     "flux": _flux,
+    "local": lambda _: iter(()),
 }

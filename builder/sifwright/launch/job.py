@@ -40,17 +40,10 @@ def arrange_job(site: Site, request: JobRequest) -> Job:
         tasks=tasks,
         # Without a number of GPUs in the site's file, count one for each rank.
         gpus=site.node.gpus or (0 if site.vendor == "cpu" else ranks),
-        cpus=_cpus(site, tasks),
+        cpus=(site.node.cpus_per_task if tasks > 1 else 0) or site.node.cpus // tasks,
         name=request.name or _name(request.arguments),
         time=request.time or site.job.time,
     )
-
-
-def _cpus(site: Site, tasks: int) -> int:
-    node = site.node
-    if tasks > 1 and node.cpus_per_task:
-        return node.cpus_per_task
-    return node.cpus // tasks
 
 
 def _name(arguments: tuple[str, ...]) -> str:

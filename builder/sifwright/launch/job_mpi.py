@@ -73,8 +73,10 @@ def mpi_notes(job: Job) -> Iterator[str]:
     if job.torchrun:
         yield f"torchrun does not start MPI ranks: with it, {programs} (image: {mpi})"
     elif mpi.name == pmi.UNKNOWN:
-        message = f"the MPI of {mpi.source} is not known here"
-        yield f"{message}: if it shares no PMI with {job.launcher}, {programs}"
+        yield (
+            f"the MPI of {mpi.source} is not known here:"
+            f" if it shares no PMI with {job.launcher}, {programs}"
+        )
 
 
 def _spoken(job: Job, launcher: str) -> tuple[str, ...]:
@@ -107,12 +109,15 @@ def _by_torchrun(job: Job, mpi: ImageMpi) -> Problem:
 
 
 def _not_said(job: Job, mpi: ImageMpi) -> Problem:
-    message = f"the image has {mpi}, which {_listed(mpi.pmi)} starts"
-    message += f", and nothing says what {job.launcher} speaks ({_fact(job)})"
     fix = f"Add launch.{job.launcher}.pmi to the file of the site"
     if job.launcher == "srun":
         fix += ", or give --pmi NAME, as 'srun --mpi=list' shows them there"
-    return Problem(where=f"launcher {job.launcher}", what=message, fix=f"{fix}. {_WITHOUT}")
+    return Problem(
+        where=f"launcher {job.launcher}",
+        what=f"the image has {mpi}, which {_listed(mpi.pmi)} starts,"
+        f" and nothing says what {job.launcher} speaks ({_fact(job)})",
+        fix=f"{fix}. {_WITHOUT}",
+    )
 
 
 def _nothing_common(job: Job, mpi: ImageMpi, names: tuple[str, ...]) -> Problem:

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from sifwright.catalog.model import LauncherOptions
 from sifwright.launch import container_engines, job_mpi
@@ -16,7 +17,8 @@ def command(job: Job) -> str:
     `flux:` for a directive, even inside of quotes.
     """
     parts = [" ".join(_start(job)), _run(job)]
-    lines = [line for part in parts for line in _wrapped(part)]
+    wrap = partial(textwrap.wrap, width=96, break_long_words=False, break_on_hyphens=False)
+    lines = [line for part in parts for line in wrap(part)]
     return " \\\n  ".join([*lines, " ".join(_script(job))])
 
 
@@ -31,10 +33,6 @@ def _start(job: Job) -> Iterator[str]:
         yield '"${exported[@]}"'
     if job.run_in == "container":
         yield from container_engines.launcher_options(job)
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, width=96, break_long_words=False, break_on_hyphens=False)
 
 
 def _run(job: Job) -> str:

@@ -32,10 +32,8 @@ def source(item: StepSource) -> str:
 
 
 def _source_text(item: StepSource) -> str:
-    if item.kind == "archive":
-        return f"archive {item.url} {item.version} {item.digest or '-'}"
-    if item.kind == "pip":
-        return f"pip {item.url} {item.version} {item.digest or '-'}"
+    if item.kind != "git":
+        return f"{item.kind} {item.url} {item.version} {item.digest or '-'}"
     submodules = str(item.submodules).lower()
     return f"git {item.url} {item.ref} {item.digest or '-'} submodules={submodules}"
 

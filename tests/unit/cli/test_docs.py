@@ -7,6 +7,7 @@ import pytest
 
 from sifwright.catalog.load_catalog import load_catalog
 from sifwright.plan.lint import image_rules, site_rules
+from sifwright.plan.lint.rule import texts
 from tests.unit.conftest import CHECKOUT, Cli
 
 SITES = (CHECKOUT / "docs" / "reference" / "sites.md").read_text()
@@ -53,6 +54,5 @@ def test_the_list_of_rules_is_that_of_the_linter() -> None:
         r"^- `(.*?)` \((error|warning|note)\): ((?:.+\n)(?:  .+\n)*)", RULES, re.MULTILINE
     )
     rules = [(name, severity, " ".join(why.split())) for name, severity, why in items]
-    site = [(rule.name, rule.severity, rule.why) for rule in site_rules.RULES]
-    image = [(rule.name, rule.severity, rule.why) for rule in image_rules.RULES]
-    assert rules == site + image
+    ours = {name: texts()[name] for name in (*site_rules.RULES, *image_rules.RULES)}
+    assert rules == [(name, told["severity"], told["why"]) for name, told in ours.items()]

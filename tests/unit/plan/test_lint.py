@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ from sifwright.catalog.schema import schema_text as read_schema
 from sifwright.errors import CatalogError, PlanError
 from sifwright.plan.lint import image_rules, site_rules
 from sifwright.plan.lint.apply_rules import Finding, lint_site
-from sifwright.plan.lint.rule import Rule
+from sifwright.plan.lint.rule import texts
 from tests.catalogs import REAL
 from tests.unit.broken import SITE, append
 from tests.unit.broken import replace as exchange
@@ -19,8 +18,7 @@ from tests.unit.conftest import CHECKOUT, Cli
 from tests.unit.lint_cases import SITES, Broken, site
 from tests.unit.lint_image_cases import IMAGES
 
-_ALL: tuple[Rule[Any], ...] = (*site_rules.RULES, *image_rules.RULES)
-RULES = {rule.name: rule for rule in _ALL}
+RULES = {name: texts()[name] for name in (*site_rules.RULES, *image_rules.RULES)}
 CASES = {**SITES, **IMAGES}
 EVERY = [(site, image) for site in REAL.sites for image in REAL.images]
 
@@ -46,9 +44,9 @@ def test_every_rule_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", RULES)
 def test_every_rule_has_its_texts(name: str) -> None:
-    assert RULES[name].severity
-    assert RULES[name].why
-    assert RULES[name].source
+    assert RULES[name]["severity"]
+    assert RULES[name]["why"]
+    assert RULES[name]["source"]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -56,7 +54,7 @@ def test_a_broken_site_is_found(name: str, project: Path) -> None:
     rule = name.partition(" ")[0]
     findings = _of(rule, _spoil(project, CASES[name], good=False))
     assert len(findings) == CASES[name].hits
-    assert {finding.severity for finding in findings} == {RULES[rule].severity}
+    assert {finding.severity for finding in findings} == {RULES[rule]["severity"]}
     assert all(CASES[name].where in finding.where for finding in findings)
 
 
@@ -70,10 +68,10 @@ def test_a_good_site_is_not(name: str, project: Path) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_every_rule_says_why_and_who_says_so(name: str) -> None:
     rule = RULES[name]
-    assert rule.severity in {"error", "warning", "note"}
-    assert len(rule.why) > 20
-    assert len(rule.source) > 20
-    assert not rule.why.endswith(".")
+    assert rule["severity"] in {"error", "warning", "note"}
+    assert len(rule["why"]) > 20
+    assert len(rule["source"]) > 20
+    assert not rule["why"].endswith(".")
 
 
 @pytest.mark.parametrize(("site", "image"), EVERY, ids=lambda name: name)
@@ -193,4 +191,4 @@ def test_a_site_can_answer_every_warning() -> None:
     """Name all of them in the schema of sites, so that a wrong one is found without lint."""
     schema = json.loads(read_schema("site"))
     names = schema["$defs"]["rules"]["items"]["enum"]
-    assert names == [rule.name for rule in _ALL if rule.severity == "warning"]
+    assert names == [name for name, told in RULES.items() if told["severity"] == "warning"]

@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from sifwright.catalog.model import Catalog
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import context, matrix
+from sifwright.cli.options.output import print_lines, table
 from sifwright.errors import MachineError
 from sifwright.images.contents.inventory import Inventory, inventory
 from sifwright.images.sif.fingerprint import known_record
@@ -23,23 +22,31 @@ from sifwright.report.audit import data, lock_contents
 from sifwright.report.audit.audit import Auditor
 from sifwright.report.audit.findings import Audit
 from sifwright.system.progress import QuietProgress, TextProgress
-from sifwright.system.terminal import escape_name, print_json, print_line, print_table
+from sifwright.system.terminal import escape_name, print_json, print_table
 
 HELP = "say what of an image has known faults or is behind its updates"
 GROUP = "look"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    text = "a site of 'sifwright list', an image as 'inspect' takes it, a lock or a bundle"
-    add("target", metavar="SITE|IMAGE", help=text)
-    add("image", metavar="IMAGE", nargs="?", default="", help="an image of the site")
+    parser.add_argument(
+        "target",
+        metavar="SITE|IMAGE",
+        help="a site of 'sifwright list', an image as 'inspect' takes it, a lock or a bundle",
+    )
+    parser.add_argument(
+        "image", metavar="IMAGE", nargs="?", default="", help="an image of the site"
+    )
     shared.add_output_folder(parser)
-    add("--osv", default="", metavar="FILE|URL", help="a dump of OSV's vulnerabilities: all.zip")
-    add("--data", default="", metavar="DIR|TAR", help="read all data from there; ask no server")
-    text = "write the data that was read into a new folder, for --data and 'bundle --audit'"
-    add("--save", default="", metavar="DIR", help=text)
-    add("--processor", default="", metavar="NAME", help="as aarch64; default: this machine's")
+    shared.add_text(parser, "--osv", "FILE|URL", "a dump of OSV's vulnerabilities: all.zip")
+    shared.add_text(parser, "--data", "DIR|TAR", "read all data from there; ask no server")
+    shared.add_text(
+        parser,
+        "--save",
+        "DIR",
+        "write the data that was read into a new folder, for --data and 'bundle --audit'",
+    )
+    shared.add_text(parser, "--processor", "NAME", "as aarch64; default: this machine's")
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print JSON")
     output.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0")
@@ -92,17 +99,14 @@ def _contents(name: str, arguments: Namespace) -> Inventory:
 
 
 def _print(result: Audit) -> None:
-    shown = Table(box=None, pad_edge=False, header_style="")
-    for head in ("finding", "package", "version", "fixed in", "advisory", "why"):
-        shown.add_column(head, no_wrap=head != "why")
-    for item in result.findings:
-        cells = (item.rule, item.package, item.version, item.fixed, item.identity, item.message)
-        # Use Text: words of others are no markup.
-        shown.add_row(*(Text(escape_name(cell)) for cell in cells))
+    heads = ("finding", "package", "version", "fixed in", "advisory", "why")
+    rows = (
+        (item.rule, item.package, item.version, item.fixed, item.identity, item.message)
+        for item in result.findings
+    )
     if result.findings:
-        print_table(shown)
-    for line in _lines(result):
-        print_line(escape_name(line))
+        print_table(table(heads, (map(escape_name, row) for row in rows), wrapped=("why",)))
+    print_lines(map(escape_name, _lines(result)))
 
 
 def _lines(result: Audit) -> Iterator[str]:

@@ -42,16 +42,31 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_plan(parser)
     matrix.add_arguments(parser)
     shared.add_build_options(parser)
-    text = "run the steps by apptainer, or by Docker Engine or podman's service (docker)"
-    parser.add_argument("--engine", choices=("apptainer", "docker"), default="apptainer", help=text)
-    text = "build a SIF, or an image of the engine (docker's default)"
-    parser.add_argument("--format", choices=("sif", "image"), help=text)
+    parser.add_argument(
+        "--engine",
+        choices=("apptainer", "docker"),
+        default="apptainer",
+        help="run the steps by apptainer, or by Docker Engine or podman's service (docker)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("sif", "image"),
+        help="build a SIF, or an image of the engine (docker's default)",
+    )
     shared.add_secret(parser)
-    text = "run the steps up to this layer's into the cache, and make no image"
-    parser.add_argument("--until", default="", metavar="LAYER", help=text)
+    shared.add_text(
+        parser,
+        "--until",
+        "LAYER",
+        "run the steps up to this layer's into the cache, and make no image",
+    )
     locks.add_arguments(parser)
-    text = "sign the SIF: private key in PEM, or user or fingerprint of Apptainer's PGP keyring"
-    parser.add_argument("--sign", default="", metavar="KEY", help=text)
+    shared.add_text(
+        parser,
+        "--sign",
+        "KEY",
+        "sign the SIF: private key in PEM, or user or fingerprint of Apptainer's PGP keyring",
+    )
     submission.add_arguments(parser)
 
 
@@ -112,20 +127,23 @@ def build(arguments: Namespace) -> None:
         progress.note(line)
     request = request_build(plan, output_of(arguments, plan), _options(arguments, plan))
     _check_key(request)
-    until = getattr(arguments, "until", "")
     is_new = request.options.force or not request.is_current
-    if is_new or until:
+    if is_new or arguments.until:
         definitions(arguments)  # whose mistakes may be in files of other images
-    if (is_new or until) and request.options.engine == "apptainer":
+    if (is_new or arguments.until) and request.options.engine == "apptainer":
         emulation.start(plan, progress, compilers=arguments.emulate_compilers)
-    if until:
+    if arguments.until:
+        from sifwright.make_image.open_shell import build_steps  # noqa: PLC0415  # takes 0.3 s
+
         with locks.with_files(request, arguments, progress) as locked:
-            _build_steps(locked, until, progress)
+            build_steps(locked, arguments.until, progress)
         return
     if is_new:
+        from sifwright.make_image.build_image import build_image  # noqa: PLC0415  # as above
+
         _note_damage(request, progress)
         with locks.with_files(request, arguments, progress) as locked:
-            _build(locked, progress)
+            build_image(locked, progress)
     elif request.options.sign and not request.output.signature.exists():
         from sifwright.make_image.signing.sign import sign_image  # noqa: PLC0415  # seldom needed
 
@@ -146,18 +164,6 @@ def _check_key(request: BuildRequest) -> None:
         find_key(request.options.sign)
 
 
-def _build(request: BuildRequest, progress: Progress) -> None:
-    from sifwright.make_image.build_image import build_image  # noqa: PLC0415  # takes 0.3 s to load
-
-    build_image(request, progress)
-
-
-def _build_steps(request: BuildRequest, layer: str, progress: Progress) -> None:
-    from sifwright.make_image.open_shell import build_steps  # noqa: PLC0415  # takes 0.3 s to load
-
-    build_steps(request, layer, progress)
-
-
 def _options(arguments: Namespace, plan: Plan) -> BuildOptions:
     lock = locks.lock_of(arguments, plan.site.name, plan.image.name)
     return BuildOptions(
@@ -165,25 +171,20 @@ def _options(arguments: Namespace, plan: Plan) -> BuildOptions:
         force=arguments.force,
         cached=not arguments.no_cache,
         tests=arguments.tests,
-        engine=_engine(arguments),
-        secrets=read_secrets(getattr(arguments, "secret", ())),
+        engine=arguments.engine,
+        secrets=read_secrets(arguments.secret),
         format=_format(arguments),
         lock=lock,
         epoch=lock.epoch if lock else source_epoch(),
-        sign=getattr(arguments, "sign", ""),
+        sign=arguments.sign,
     )
 
 
-def _engine(arguments: Namespace) -> Literal["apptainer", "docker"]:
-    """Return the engine; the command `extend` has no choice."""
-    return getattr(arguments, "engine", "apptainer")
-
-
 def _format(arguments: Namespace) -> Literal["sif", "image"]:
-    named = getattr(arguments, "format", None)
-    if named == "image" and _engine(arguments) == "apptainer":
+    of_engine: Literal["sif", "image"] = "sif" if arguments.engine == "apptainer" else "image"
+    if arguments.format == "image" and of_engine == "sif":
         raise UsageError.of("Apptainer makes SIFs only", fix="--format sif, or --engine docker.")
-    return named or ("sif" if _engine(arguments) == "apptainer" else "image")
+    return arguments.format or of_engine
 
 
 def _note_damage(request: BuildRequest, progress: Progress) -> None:

@@ -17,10 +17,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_plan(parser)
     parser.add_argument("-o", dest="target", required=True, metavar="FILE", help="the new bundle")
     shared.add_progress(parser)
-    text = "the lock; default: locks/pylock.SITE-IMAGE.toml"
-    parser.add_argument("--lock", default="", metavar="FILE", help=text)
-    text = "put the data of 'sifwright audit' in it, too"
-    parser.add_argument("--audit", metavar="DIR", help=text)
+    shared.add_text(parser, "--lock", "FILE", "the lock; default: locks/pylock.SITE-IMAGE.toml")
+    parser.add_argument(
+        "--audit", metavar="DIR", help="put the data of 'sifwright audit' in it, too"
+    )
     parser.set_defaults(output="build")
 
 

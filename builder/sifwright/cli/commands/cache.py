@@ -10,10 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 from rich.filesize import decimal
-from rich.table import Table
-from rich.text import Text
 
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.output import table
 from sifwright.errors import Problem, SifwrightError, TestError, UsageError, quoted
 from sifwright.make_image.cache import pruning
 from sifwright.make_image.cache.store import CacheEntry, DamagedEntry, Store
@@ -39,10 +38,9 @@ class _Report:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("action", choices=("list", "verify", "prune"), help="what to do")
-    add("--keep-size", default="", metavar="SIZE", help="prune: size to keep, as 50G, 500M, 1.5T")
-    add("--dry-run", action="store_true", help="prune: list, and remove nothing")
+    parser.add_argument("action", choices=("list", "verify", "prune"), help="what to do")
+    shared.add_text(parser, "--keep-size", "SIZE", "prune: size to keep, as 50G, 500M, 1.5T")
+    shared.add_switch(parser, "--dry-run", "prune: list, and remove nothing")
     shared.add_json(parser)
 
 
@@ -53,7 +51,8 @@ def run(arguments: Namespace) -> None:
         print_json(report.document)
     else:
         if report.entries:
-            print_table(_table(report.entries))
+            heads = ("what", "made for", "size", "age", "last used", "key")
+            print_table(table(heads, map(_row, report.entries), right=("size",)))
         print_line(report.summary)
     if report.error:
         raise report.error
@@ -154,16 +153,6 @@ def _problem(kind: str, bad: DamagedEntry) -> Problem:
         " removes all results."
     )
     return Problem(where=f"{kind} {bad.key}", what=bad.reason, fix=fix)
-
-
-def _table(entries: Sequence[CacheEntry]) -> Table:
-    shown = Table(box=None, pad_edge=False, header_style="")
-    for head in ("what", "made for", "size", "age", "last used", "key"):
-        shown.add_column(head, no_wrap=True, justify="right" if head == "size" else "left")
-    for entry in entries:
-        # Use Text: the content of a file is no markup.
-        shown.add_row(*map(Text, _row(entry)))
-    return shown
 
 
 def _row(entry: CacheEntry) -> tuple[str, ...]:

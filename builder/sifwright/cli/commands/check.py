@@ -6,6 +6,7 @@ from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import emulation, submission
 from sifwright.cli.options.context import output_of, resolve_plan
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import SifwrightError
 from sifwright.make_image.check_machine import disk_space, host_checks, limit_checks, preflight
 from sifwright.plan import site_policy
@@ -29,8 +30,7 @@ def run(arguments: Namespace) -> None:
     limit_checks.require()
     plan = resolve_plan(arguments)
     emulation.start(plan, Progress(), compilers=True)
-    for line in (*site_policy.line(plan.site), *submission.way_out(arguments, plan.site)):
-        print_line(line)
+    print_lines((*site_policy.line(plan.site), *submission.way_out(arguments, plan.site)))
     build = preflight.cold_build(plan, output_of(arguments, plan).folder)
     preflight.require(build, print_line, _lint_refusal(arguments, plan))
     if engine := build.engine:

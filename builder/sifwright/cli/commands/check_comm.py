@@ -34,13 +34,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add("--min-size", default="1K", metavar="SIZE", help="smallest size in bytes, or K, M, G (1K)")
     add("--max-size", default="512M", metavar="SIZE", help="largest size (512M)")
-    add(
-        "--launch",
-        default="",
-        metavar="COMMAND",
-        help="launcher and options, instead of the site's",
-    )
-    add("--environment", default="", metavar="DIR", help="run on the host, in this environment")
+    shared.add_text(parser, "--launch", "COMMAND", "launcher and options, instead of the site's")
+    shared.add_text(parser, "--environment", "DIR", "run on the host, in this environment")
     shared.add_json(parser)
 
 
@@ -53,8 +48,9 @@ def run(arguments: Namespace) -> None:
     is_slow = request.backend == "gloo" or site.vendor == "cpu"
     if is_slow and request.max_size > _QUICK:
         note("this takes about five minutes on CPUs; --max-size 16M takes a minute")
-    show = _ignore if arguments.json else print_line_flushed
-    result = check.check_comm(site, output, request, show)
+    result = check.check_comm(
+        site, output, request, (lambda _: None) if arguments.json else print_line_flushed
+    )
     if arguments.json:
         print_json(result.document)
     else:
@@ -85,6 +81,3 @@ def _print(result: check.BenchmarkResult) -> None:
     print_line(f"results: {' '.join(map(str, result.files))}")
     if not results.can_plot():
         print_line("no picture: matplotlib is not installed (pip install 'sifwright[plot]')")
-
-
-def _ignore(_line: str) -> None: ...

@@ -40,11 +40,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="",
         help="the form; default: that of the site's engine",
     )
-    parser.add_argument(
-        "--sif", default="", metavar="PATH", help="the SIF; default: the one that was built"
+    shared.add_text(parser, "--sif", "PATH", "the SIF; default: the one that was built")
+    shared.add_switch(
+        parser,
+        "--elsewhere",
+        "the jobs run on another machine: do not look for the mounts of an EDF file on this one",
     )
-    text = "the jobs run on another machine: do not look for the mounts of an EDF file on this one"
-    parser.add_argument("--elsewhere", action="store_true", help=text)
     shared.add_output_folder(parser)
 
 

@@ -7,6 +7,7 @@ from sifwright.catalog.model import Catalog
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import context
 from sifwright.cli.options.context import with_extension, with_image
+from sifwright.cli.options.output import print_answer
 from sifwright.errors import UsageError
 from sifwright.images.contents.layer_stack import LayerStack
 from sifwright.images.contents.packages import installed
@@ -14,15 +15,17 @@ from sifwright.report.diff import packages, plans, trees
 from sifwright.report.diff.comparison import Comparison
 from sifwright.report.diff.lines import difference_lines
 from sifwright.report.diff.sides import Side, opened
-from sifwright.system.terminal import print_json, print_line
 
 HELP = "say what differs between two images or plans"
 GROUP = "look"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    text = "a SIF, a plan.json or record.json, or SITE or SITE/IMAGE as defs/ has it now"
-    parser.add_argument("old", metavar="A", help=text)
+    parser.add_argument(
+        "old",
+        metavar="A",
+        help="a SIF, a plan.json or record.json, or SITE or SITE/IMAGE as defs/ has it now",
+    )
     parser.add_argument("new", metavar="B", help="the same")
     shared.add_set(parser)
     shared.add_json(parser)
@@ -31,11 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Print what differs; return 1 if anything does, as diff(1). Raises `UsageError`."""
     comparison = _compared(arguments)
-    if arguments.json:
-        print_json(comparison.document())
-    else:
-        for line in difference_lines(comparison):
-            print_line(line)
+    print_answer(arguments, comparison.document, difference_lines(comparison))
     return int(comparison.differs)
 
 

@@ -29,8 +29,12 @@ _PATH = re.compile(r"(/|\$[A-Za-z_]).*")
 def add_arguments(command: ArgumentParser) -> None:
     """Add the arguments of an installation, and where eb fetches the image from."""
     shared.add_installation(command, ", writes DIR/SITE/IMAGE/easybuild")
-    text = "folder on a server that has the image: eb fetches it and compares its sha256"
-    command.add_argument("--image-url", default="", metavar="URL", help=text)
+    shared.add_text(
+        command,
+        "--image-url",
+        "URL",
+        "folder on a server that has the image: eb fetches it and compares its sha256",
+    )
 
 
 def run(arguments: Namespace) -> None:

@@ -26,15 +26,18 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")
 
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_site_and_image(parser)
-    add = parser.add_argument
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--requirements", metavar="FILE", help="requirements file for pip")
-    text = "lock file to install exactly: pylock.toml, uv.lock, pixi.lock, environment.yml"
-    source.add_argument("--lock", metavar="FILE", help=text)
-    add("--name", default="", metavar="NAME", help="name of the new image (IMAGE-extended)")
-    add("--dry-run", action="store_true", help="show the plan only, as 'sifwright plan' does")
+    source.add_argument(
+        "--lock",
+        metavar="FILE",
+        help="lock file to install exactly: pylock.toml, uv.lock, pixi.lock, environment.yml",
+    )
+    shared.add_text(parser, "--name", "NAME", "name of the new image (IMAGE-extended)")
+    shared.add_switch(parser, "--dry-run", "show the plan only, as 'sifwright plan' does")
     shared.add_set(parser)
     shared.add_build_options(parser)
+    parser.set_defaults(engine="apptainer", format="sif", secret=(), sign="", until="")
 
 
 def run(arguments: Namespace) -> None:

@@ -11,11 +11,16 @@ GROUP = "build"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    text = "a layered SIF; with --compression also a flat one"
-    parser.add_argument("sif", metavar="SIF", help=text)
+    parser.add_argument(
+        "sif", metavar="SIF", help="a layered SIF; with --compression also a flat one"
+    )
     parser.add_argument("target", metavar="TARGET", help="the new flat SIF")
-    text = "compression of the flat SIF (default: that of the layers; another one repacks all)"
-    parser.add_argument("--compression", choices=("zstd", "gzip"), default="", help=text)
+    parser.add_argument(
+        "--compression",
+        choices=("zstd", "gzip"),
+        default="",
+        help="compression of the flat SIF (default: that of the layers; another one repacks all)",
+    )
 
 
 def run(arguments: Namespace) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from sifwright.catalog import project_folder
 from sifwright.catalog.model import LayerFile
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import UsageError
 from sifwright.recipe_import import read_text
 from sifwright.recipe_import.context import Context
@@ -38,28 +40,18 @@ _SHOWN_LINES = 8
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("recipe", metavar="FILE", help="a Dockerfile, or a definition file of Apptainer")
-    add(
-        "--name",
-        default="",
-        metavar="NAME",
-        help="name of the image; default: the file's or folder's",
+    parser.add_argument(
+        "recipe", metavar="FILE", help="a Dockerfile, or a definition file of Apptainer"
     )
-    add(
-        "--context",
-        default="",
-        metavar="DIR",
-        help="folder of COPY and %%files; default: the recipe's",
+    shared.add_text(parser, "--name", "NAME", "name of the image; default: the file's or folder's")
+    shared.add_text(parser, "--context", "DIR", "folder of COPY and %%files; default: the recipe's")
+    shared.add_text(parser, "--target", "STAGE", "stage of a Dockerfile; default: the last one")
+    shared.add_list(
+        parser, "--build-arg", "NAME=VALUE", "of an ARG or of a {{ NAME }}; may be repeated"
     )
-    add(
-        "--target", default="", metavar="STAGE", help="stage of a Dockerfile; default: the last one"
-    )
-    value = "of an ARG or of a {{ NAME }}; may be repeated"
-    add("--build-arg", action="append", default=[], metavar="NAME=VALUE", help=value)
-    add("--output", default="", metavar="DIR", help="folder defs/ to write to (the project's)")
-    add("--offline", action="store_true", help="do not ask the registry for the base image")
-    add("--dry-run", action="store_true", help="say what would be written, and write nothing")
+    shared.add_text(parser, "--output", "DIR", "folder defs/ to write to (the project's)")
+    shared.add_switch(parser, "--offline", "do not ask the registry for the base image")
+    shared.add_switch(parser, "--dry-run", "say what would be written, and write nothing")
 
 
 def run(arguments: Namespace) -> None:
@@ -71,8 +63,7 @@ def run(arguments: Namespace) -> None:
     writing = imported(recipe, name, arguments.context, look, _wanted(arguments))
     new_files = write_layers.files(writing)
     placement.refuse_taken(defs, new_files)
-    for line in _preview(writing, new_files, defs):
-        print_line(line)
+    print_lines(_preview(writing, new_files, defs))
     if arguments.dry_run:
         print_line("Nothing is written: --dry-run.")
         return

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import UsageError
 from sifwright.images.contents.image_facts import ImageFacts, Python
 from sifwright.images.sif import sif_file
@@ -25,13 +26,13 @@ _LONGEST = 100
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    text = (
-        "docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE, docker-daemon:NAME, "
-        "or a SIF"
+    parser.add_argument(
+        "image",
+        metavar="IMAGE",
+        help="docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE, docker-daemon:NAME,"
+        " or a SIF",
     )
-    add("image", metavar="IMAGE", help=text)
-    add("--processor", default="", metavar="NAME", help="as aarch64; default: this machine's")
+    shared.add_text(parser, "--processor", "NAME", "as aarch64; default: this machine's")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--labels", action="store_true", help="print its labels only")
     only.add_argument("--sbom", action="store_true", help="print a SIF's bill of materials")
@@ -49,8 +50,7 @@ def run(arguments: Namespace) -> None:
         print_json(facts.labels if arguments.labels else asdict(facts))
         return
     labels = (escape_name(f"{name}  {facts.labels[name]}") for name in sorted(facts.labels))
-    for line in labels if arguments.labels else lines(facts):
-        print_line(line)
+    print_lines(labels if arguments.labels else lines(facts))
 
 
 def _statement(image: str, name: str) -> str:

@@ -28,16 +28,16 @@ GROUP = "install"
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_plan(parser)
     shared.add_progress(parser)
-    add = parser.add_argument
-    text = "folder of the installation and its versions"
-    add("--prefix", required=True, metavar="DIR", help=text)
-    text = "kind of Python environment (the site's native.env-manager, else venv)"
-    add("--env-manager", choices=tuple(ENV_MANAGERS), help=text)
-    add(
-        "--module",
-        default="",
-        metavar="NAME/VERSION",
-        help="name of its module (PyTorch/VERSION-native)",
+    parser.add_argument(
+        "--prefix", required=True, metavar="DIR", help="folder of the installation and its versions"
+    )
+    parser.add_argument(
+        "--env-manager",
+        choices=tuple(ENV_MANAGERS),
+        help="kind of Python environment (the site's native.env-manager, else venv)",
+    )
+    shared.add_text(
+        parser, "--module", "NAME/VERSION", "name of its module (PyTorch/VERSION-native)"
     )
     submission.add_arguments(parser)
 

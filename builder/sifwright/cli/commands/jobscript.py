@@ -35,14 +35,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add all arguments of a job; texts that are not given are empty."""
     for group in (_shape, _program, _scheduler):
         group(parser)
-    text = (
+    shared.add_switch(
+        parser,
+        "--expand-variables",
         "replace $NAME and ${NAME} in the script's arguments in each rank, as in "
-        "--master_addr=$MASTER_ADDR"
+        "--master_addr=$MASTER_ADDR",
     )
-    parser.add_argument("--expand-variables", action="store_true", help=text)
     shared.add_output_file(parser)
-    text = "-- and the Python script with its arguments"
-    parser.add_argument("arguments", nargs="+", metavar="SCRIPT", help=text)
+    parser.add_argument(
+        "arguments", nargs="+", metavar="SCRIPT", help="-- and the Python script with its arguments"
+    )
 
 
 def _shape(parser: ArgumentParser) -> None:
@@ -50,46 +52,96 @@ def _shape(parser: ArgumentParser) -> None:
     add("--site", required=True, metavar="SITE", help="a site of 'sifwright list'")
     add("--nodes", required=True, type=int, metavar="N", help="nodes of the job")
     add("--tasks-per-node", type=int, metavar="N", help="ranks on each node; default: one per GPU")
-    text = "srun, mpiexec, mpirun, flux or torchrun; default: the site's"
-    add("--launcher", default="", help=text)
+    add(
+        "--launcher",
+        default="",
+        help="srun, mpiexec, mpirun, flux or torchrun; default: the site's",
+    )
 
 
 def _program(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    text = "run in the image or in an environment of the host; default: the site's"
-    add("--run-in", default="", choices=("container", "host"), help=text)
-    add("--image", default="", metavar="IMAGE", help="which built image; default: the site's")
-    text = "the SIF, or what 'deliver' made of it; default: $SIF, else what was built"
-    add("--sif", default="", metavar="PATH", help=text)
-    text = "load this module in the job, and take its image and packages; may be repeated"
-    add("--module", dest="modules", action="append", default=[], metavar="NAME", help=text)
-    text = "where such a module is, for 'module use'; may be repeated"
-    add("--module-path", dest="module_paths", action="append", default=[], metavar="DIR", help=text)
-    text = "virtual environment or conda environment of the host (--run-in host)"
-    add("--environment", default="", metavar="DIR", help=text)
-    text = "the job will run on another machine: do not look for its files on this one"
-    add("--elsewhere", action="store_true", help=text)
-    text = "start from the nodes' own disks: copy the image, or the archive of 'sifwright stage'"
-    add("--stage", action="store_true", help=text)
-    add("--host-mpi", action="store_true", help="the site's MPI in place of the image's")
-    text = "PMI of srun and the image's MPI: pmi2, pmix or none; default: the one they share"
-    add("--pmi", default="", metavar="NAME", help=text)
+    parser.add_argument(
+        "--run-in",
+        default="",
+        choices=("container", "host"),
+        help="run in the image or in an environment of the host; default: the site's",
+    )
+    shared.add_text(parser, "--image", "IMAGE", "which built image; default: the site's")
+    shared.add_text(
+        parser,
+        "--sif",
+        "PATH",
+        "the SIF, or what 'deliver' made of it; default: $SIF, else what was built",
+    )
+    shared.add_list(
+        parser,
+        "--module",
+        "NAME",
+        "load this module in the job, and take its image and packages; may be repeated",
+        dest="modules",
+    )
+    shared.add_list(
+        parser,
+        "--module-path",
+        "DIR",
+        "where such a module is, for 'module use'; may be repeated",
+        dest="module_paths",
+    )
+    shared.add_text(
+        parser,
+        "--environment",
+        "DIR",
+        "virtual environment or conda environment of the host (--run-in host)",
+    )
+    shared.add_switch(
+        parser,
+        "--elsewhere",
+        "the job will run on another machine: do not look for its files on this one",
+    )
+    shared.add_switch(
+        parser,
+        "--stage",
+        "start from the nodes' own disks: copy the image, or the archive of 'sifwright stage'",
+    )
+    shared.add_switch(parser, "--host-mpi", "the site's MPI in place of the image's")
+    shared.add_text(
+        parser,
+        "--pmi",
+        "NAME",
+        "PMI of srun and the image's MPI: pmi2, pmix or none; default: the one they share",
+    )
 
 
 def _scheduler(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--time", default="", metavar="HH:MM:SS", help="wall time; default: the site's")
-    text = "project that pays for the job; default: SBATCH_ACCOUNT (Slurm), PBS_ACCOUNT (PBS)"
-    add("--account", default="", metavar="PROJECT", help=text)
-    add("--name", default="", help="name of the job; default: the script's")
-    add("--signal", default="", metavar="NAME@SECONDS", help="signal sent before the time is up")
-    text = "partition (Slurm) or queue (PBS, Flux); default: the site's"
-    add("--partition", "--queue", default="", metavar="NAME", help=text)
-    add("--qos", default="", metavar="NAME", help="quality of service (Slurm); default: the site's")
-    text = "features of the nodes (Slurm, Flux), beside those that the site asks for"
-    add("--constraint", default="", metavar="FEATURES", help=text)
-    text = "file for output and errors, with the scheduler's patterns, as in %%x-%%j.out"
-    add("--job-output", default="", metavar="FILE", help=text)
+    shared.add_text(parser, "--time", "HH:MM:SS", "wall time; default: the site's")
+    shared.add_text(
+        parser,
+        "--account",
+        "PROJECT",
+        "project that pays for the job; default: SBATCH_ACCOUNT (Slurm), PBS_ACCOUNT (PBS)",
+    )
+    parser.add_argument("--name", default="", help="name of the job; default: the script's")
+    shared.add_text(parser, "--signal", "NAME@SECONDS", "signal sent before the time is up")
+    parser.add_argument(
+        "--partition",
+        "--queue",
+        default="",
+        metavar="NAME",
+        help="partition (Slurm) or queue (PBS, Flux); default: the site's",
+    )
+    shared.add_text(parser, "--qos", "NAME", "quality of service (Slurm); default: the site's")
+    shared.add_text(
+        parser,
+        "--constraint",
+        "FEATURES",
+        "features of the nodes (Slurm, Flux), beside those that the site asks for",
+    )
+    shared.add_text(
+        parser,
+        "--job-output",
+        "FILE",
+        "file for output and errors, with the scheduler's patterns, as in %%x-%%j.out",
+    )
     shared.add_directive(parser, "a further option of the scheduler, as in mem=480G")
 
 

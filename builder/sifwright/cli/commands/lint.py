@@ -6,8 +6,8 @@ from functools import partial
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import definitions, with_image
+from sifwright.cli.options.output import print_answer
 from sifwright.plan.lint.apply_rules import lint_site
-from sifwright.system.terminal import print_json, print_line
 
 HELP = "say what a site or an image gets wrong, and why"
 GROUP = "describe"
@@ -24,10 +24,6 @@ def run(arguments: Namespace) -> None:
     names = (arguments.site, arguments.image)
     looked = partial(with_image, arguments=arguments)
     report = lint_site(definitions(arguments), defs, names, arguments.settings, looked=looked)
-    if arguments.json:
-        print_json(report.document())
-    else:
-        for line in report.lines():
-            print_line(line)
+    print_answer(arguments, report.document, report.lines())
     if error := report.error():
         raise error

@@ -8,11 +8,11 @@ from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load, output_of, progress_of
 from sifwright.cli.options.locks import follows_tag
+from sifwright.cli.options.output import print_lines
 from sifwright.make_image.resolve_request.build_request import BuildOptions, request_build
 from sifwright.make_image.resolve_request.secrets import read_secrets
 from sifwright.plan.base_request import inspected_facts
 from sifwright.plan.resolve import resolve
-from sifwright.system.terminal import print_line
 
 HELP = "write the lock of an image: every package with its sha256"
 GROUP = "build"
@@ -23,13 +23,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_output_folder(parser)
     shared.add_progress(parser)
     shared.add_secret(parser)
-    text = "the lock; default: locks/pylock.SITE-IMAGE.toml"
-    parser.add_argument("--file", default="", metavar="FILE", help=text)
-    text = (
-        "take what there is today: base (the image that its tag names), debian, python, or names of"
-        " packages; default: everything"
+    shared.add_text(parser, "--file", "FILE", "the lock; default: locks/pylock.SITE-IMAGE.toml")
+    parser.add_argument(
+        "--update",
+        nargs="*",
+        metavar="WHAT",
+        help="take what there is today: base (the image that its tag names), debian, python, or"
+        " names of packages; default: everything",
     )
-    parser.add_argument("--update", nargs="*", metavar="WHAT", help=text)
 
 
 def run(arguments: Namespace) -> None:
@@ -63,8 +64,7 @@ def run(arguments: Namespace) -> None:
         lock = make_lock(request_build(plan, output_of(arguments, plan), options), progress)
         lock = replace(lock, facts=inspected_facts(catalog, plan))
     lines = compare_locks.changes(old, lock) if old else []
-    for line in lines:
-        print_line(line)
+    print_lines(lines)
     lock_file.write(lock, path)
     counts = f"{len(lock.debs)} Debian packages, {len(lock.wheels)} wheels"
     same = ", as before" if old and not lines else ""

@@ -1,15 +1,13 @@
 """The command `modulefile`: the module of an installation, without EasyBuild."""
 
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from sifwright.cli.commands.easyconfig import bundle_of
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.output import write
 from sifwright.errors import UsageError
 from sifwright.install import modulefile, placement
-from sifwright.system import files
-from sifwright.system.terminal import print_line
 
 HELP = "print the modulefile of an installation, without EasyBuild"
 GROUP = "install"
@@ -17,16 +15,15 @@ GROUP = "install"
 
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_installation(parser)
-    add = parser.add_argument
-    add("--format", required=True, choices=("lua", "tcl"), help="lua: for Lmod; tcl: for all")
-    add("--root", required=True, metavar="DIR", help="the folder of the installation")
-    add("--install", action="store_true", help="put the installation there as well")
-    add(
-        "--write",
-        dest="modulefile",
-        default="",
-        metavar="FILE",
-        help="file to write; default: print it",
+    parser.add_argument(
+        "--format", required=True, choices=("lua", "tcl"), help="lua: for Lmod; tcl: for all"
+    )
+    parser.add_argument(
+        "--root", required=True, metavar="DIR", help="the folder of the installation"
+    )
+    shared.add_switch(parser, "--install", "put the installation there as well")
+    shared.add_text(
+        parser, "--write", "FILE", "file to write; default: print it", dest="modulefile"
     )
 
 
@@ -41,10 +38,4 @@ def run(arguments: Namespace) -> None:
     text = modulefile.modulefile(bundle.module, str(root), arguments.format)
     if arguments.install:
         placement.install(bundle, root)
-    if not arguments.modulefile:
-        sys.stdout.write(text)
-        return
-    target = Path(arguments.modulefile)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    files.write(target, text.encode(), mode=0o644)
-    print_line(f"modulefile: {arguments.modulefile}")
+    write(arguments.modulefile, text, mode=0o644, done="modulefile")

@@ -1,18 +1,16 @@
 """The command `native-module`: the modulefile of PyTorch below a prefix of the host."""
 
 import re
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from sifwright.catalog.model import Catalog, Site
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load
+from sifwright.cli.options.output import write
 from sifwright.errors import PlanError, UsageError, quoted
 from sifwright.install.native import render_native
 from sifwright.plan.resolve import get_or_suggest
-from sifwright.system import files
-from sifwright.system.terminal import print_line
 
 HELP = "print the modulefile of PyTorch installed on the host"
 GROUP = "install"
@@ -23,10 +21,13 @@ _PYTHON = re.compile(r"3\.[0-9]+")
 
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_native_module(parser)
-    add = parser.add_argument
-    add("--prefix", required=True, metavar="DIR", help="the folder with its bin/ and lib/")
-    add("--python", default="", metavar="VERSION", help="its Python, as 3.12; default: that of DIR")
-    add("--format", choices=("lua", "tcl"), default="lua", help="lua: for Lmod; tcl: for all (lua)")
+    parser.add_argument(
+        "--prefix", required=True, metavar="DIR", help="the folder with its bin/ and lib/"
+    )
+    shared.add_text(parser, "--python", "VERSION", "its Python, as 3.12; default: that of DIR")
+    parser.add_argument(
+        "--format", choices=("lua", "tcl"), default="lua", help="lua: for Lmod; tcl: for all (lua)"
+    )
 
 
 def run(arguments: Namespace) -> None:
@@ -73,13 +74,3 @@ def _packages(prefix: Path, python: str) -> str:
         return f"lib/{f'python{python}' if python else folders[0]}/site-packages"
     message = f"there are {len(folders)} folders lib/python3…/site-packages"
     raise UsageError.of(message, where=str(prefix), fix="Say which Python it is: --python 3.12")
-
-
-def write(output: str, text: str, *, mode: int) -> None:
-    """Write a text to a file and report it; without a file, print the text."""
-    if not output:
-        sys.stdout.write(text)
-        return
-    Path(output).parent.mkdir(parents=True, exist_ok=True)
-    files.write(Path(output), text.encode(), mode=mode)
-    print_line(f"written: {output}")

@@ -4,13 +4,11 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.table import Table
-from rich.text import Text
-
 from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load
+from sifwright.cli.options.output import table
 from sifwright.errors import UsageError
 from sifwright.host.network import pins
 from sifwright.system.terminal import print_json, print_table
@@ -26,8 +24,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("layer", nargs="?", default="", metavar="LAYER", help="only this layer")
     add("source", nargs="?", default="", metavar="SOURCE", help="only this source of it")
     add("version", nargs="?", default="", metavar="VERSION", help="only this version of it")
-    add("--add", action="store_true", help="look the version up and pin it")
-    add("--check", action="store_true", help="compare with what is there now")
+    shared.add_switch(parser, "--add", "look the version up and pin it")
+    shared.add_switch(parser, "--check", "compare with what is there now")
     shared.add_json(parser)
 
 
@@ -38,7 +36,8 @@ def run(arguments: Namespace) -> None:
     if arguments.json:
         print_json([asdict(entry) for entry in entries])
     else:
-        print_table(_table(entries))
+        heads = ("layer", "source", "version", "pin", "state", "from")
+        print_table(table(heads, map(_row, entries)))
     for error in pins.errors(entries):
         raise error
 
@@ -53,16 +52,9 @@ def _entries(catalog: Catalog, defs: Path, arguments: Namespace) -> list[pins.Pi
     return (pins.check if arguments.check else pins.entries)(catalog, words)
 
 
-def _table(entries: list[pins.PinStatus]) -> Table:
-    """Return one line for each version; digests are cut, and complete with --json."""
-    shown = Table(box=None, pad_edge=False, header_style="")
-    for head in ("layer", "source", "version", "pin", "state", "from"):
-        shown.add_column(head, no_wrap=True)
-    for entry in entries:
-        upstream = f": {entry.found[:_SHOWN]}" if entry.found and entry.found != entry.pin else ""
-        reason = f": {entry.reason}" if entry.reason else ""
-        state = f"{entry.state}{upstream}{reason}"
-        cells = (entry.layer, entry.source, entry.version, entry.pin[:_SHOWN], state, entry.url)
-        # Use Text: the content of a file is no markup.
-        shown.add_row(*map(Text, cells))
-    return shown
+def _row(entry: pins.PinStatus) -> tuple[str, ...]:
+    """Return the cells of a version; digests are cut, and complete with --json."""
+    upstream = f": {entry.found[:_SHOWN]}" if entry.found and entry.found != entry.pin else ""
+    reason = f": {entry.reason}" if entry.reason else ""
+    state = f"{entry.state}{upstream}{reason}"
+    return entry.layer, entry.source, entry.version, entry.pin[:_SHOWN], state, entry.url

@@ -6,11 +6,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.table import Table
-from rich.text import Text
-
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import output_of, resolve_plan
+from sifwright.cli.options.output import print_lines, table
 from sifwright.make_image.check_machine import disk_space
 from sifwright.make_image.forecast import forecast
 from sifwright.make_image.forecast.disk_needs import DiskNeeds
@@ -27,7 +25,7 @@ GROUP = "describe"
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_plan(parser)
     shared.add_output_folder(parser)
-    parser.add_argument("--explain", action="store_true", help="show every option and who set it")
+    shared.add_switch(parser, "--explain", "show every option and who set it")
     shared.add_json(parser)
 
 
@@ -43,26 +41,18 @@ def run(arguments: Namespace) -> None:
 
 def show(plan: Plan, folder: Path, *, explain: bool) -> None:
     """Print the plan for people: with what a build into this folder would do, or with options."""
-    for line in _lines(plan, explain=explain):
-        print_line(line)
+    print_lines(_lines(plan, explain=explain))
     if not explain:
         forecasts = forecast.forecast_steps(plan, folder)
         print_line("")
-        print_table(_table(forecasts))
-        for line in _summaries(forecasts, folder):
-            print_line(line)
-
-
-def _table(forecasts: Sequence[StepForecast]) -> Table:
-    shown = Table(box=None, pad_edge=False, header_style="")
-    for head in ("layer", "on this machine", "seconds", "MB", "why"):
-        shown.add_column(head, justify="right" if head in {"seconds", "MB"} else "left")
-    for outlook in forecasts:
-        shown.add_row(*map(Text, (outlook.layer, *_cells(outlook))))
-    return shown
+        heads = ("layer", "on this machine", "seconds", "MB", "why")
+        rows = map(_cells, forecasts)
+        print_table(table(heads, rows, right=("seconds", "MB"), wrapped=heads))
+        print_lines(_summaries(forecasts, folder))
 
 
 def _cells(outlook: StepForecast) -> Iterator[str]:
+    yield outlook.layer
     yield "will run" if outlook.why else "cached"
     yield "" if outlook.seconds is None else f"{outlook.seconds:.1f}"
     yield "" if outlook.bytes is None else f"{outlook.bytes / 1e6:.1f}"

@@ -13,8 +13,9 @@ GROUP = "install"
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("source", metavar="oras://REGISTRY/NAME:TAG", help="name in the registry")
-    text = "a new file; default: NAME_TAG.sif"
-    parser.add_argument("target", nargs="?", metavar="SIF", help=text)
+    parser.add_argument(
+        "target", nargs="?", metavar="SIF", help="a new file; default: NAME_TAG.sif"
+    )
     shared.add_no_https(parser)
 
 

@@ -25,8 +25,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "target", metavar="oras://REGISTRY/NAME:TAG", help="its name in the registry"
     )
-    text = "push it as one blob, too, which 'apptainer pull oras://' can read"
-    parser.add_argument("--whole", action="store_true", help=text)
+    shared.add_switch(
+        parser, "--whole", "push it as one blob, too, which 'apptainer pull oras://' can read"
+    )
     shared.add_no_https(parser)
 
 

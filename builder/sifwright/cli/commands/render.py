@@ -29,13 +29,18 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="a definition file of Apptainer, a Dockerfile, or a definition file for builds of "
         "SingularityCE by proot",
     )
-    text = (
+    shared.add_text(
+        parser,
+        "--output",
+        "DIR",
         "the folder to write (build/SITE/IMAGE/recipe); '-' prints the definition file or the "
-        "Dockerfile alone"
+        "Dockerfile alone",
     )
-    parser.add_argument("--output", default="", metavar="DIR", help=text)
-    text = "print a definition file that carries all files in itself and needs no folder"
-    parser.add_argument("--single-file", action="store_true", help=text)
+    shared.add_switch(
+        parser,
+        "--single-file",
+        "print a definition file that carries all files in itself and needs no folder",
+    )
 
 
 def run(arguments: Namespace) -> None:

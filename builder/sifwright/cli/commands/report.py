@@ -37,11 +37,10 @@ _BUILD = Path("build")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
     shared.add_site_and_image(parser, is_required=False)
-    add("--all", action="store_true", help="all sites and images: built, tested, stale, broken")
-    add("--prefix", action="append", default=[], metavar="DIR", help="a native installation")
-    add("--output", default="", metavar="FILE", help="file to write (report.html in its folder)")
+    shared.add_switch(parser, "--all", "all sites and images: built, tested, stale, broken")
+    shared.add_list(parser, "--prefix", "DIR", "a native installation")
+    shared.add_text(parser, "--output", "FILE", "file to write (report.html in its folder)")
 
 
 def run(arguments: Namespace) -> None:

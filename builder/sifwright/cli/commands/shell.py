@@ -20,8 +20,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_output_folder(parser)
     shared.add_progress(parser)
     shared.add_secret(parser)
-    text = "open the shell before this layer is built"
-    parser.add_argument("--before", required=True, metavar="LAYER", help=text)
+    parser.add_argument(
+        "--before", required=True, metavar="LAYER", help="open the shell before this layer is built"
+    )
 
 
 def run(arguments: Namespace) -> None:

@@ -1,11 +1,12 @@
 """The command `show`: one site, image or layer."""
 
 from argparse import ArgumentParser, Namespace
+from functools import partial
 
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load
+from sifwright.cli.options.output import print_answer
 from sifwright.report import show
-from sifwright.system.terminal import print_json, print_line
 
 HELP = "explain one site, image or layer"
 GROUP = "describe"
@@ -19,9 +20,5 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Print its facts."""
-    catalog = load(arguments)
-    if arguments.json:
-        print_json(show.show_document(catalog, arguments.kind, arguments.name))
-        return
-    for line in show.show_lines(catalog, arguments.kind, arguments.name):
-        print_line(line)
+    named = (load(arguments), arguments.kind, arguments.name)
+    print_answer(arguments, partial(show.show_document, *named), show.show_lines(*named))

@@ -13,8 +13,12 @@ GROUP = "build"
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("sif", metavar="SIF", help="an image that is not signed yet")
-    text = "a private key in PEM, or a user or fingerprint of Apptainer's PGP keyring"
-    parser.add_argument("--key", required=True, metavar="KEY", help=text)
+    parser.add_argument(
+        "--key",
+        required=True,
+        metavar="KEY",
+        help="a private key in PEM, or a user or fingerprint of Apptainer's PGP keyring",
+    )
 
 
 def run(arguments: Namespace) -> None:

@@ -13,8 +13,11 @@ GROUP = "run"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    text = "a SIF, a virtual environment, a conda environment, or 'current' of an installation"
-    parser.add_argument("source", metavar="PATH", help=text)
+    parser.add_argument(
+        "source",
+        metavar="PATH",
+        help="a SIF, a virtual environment, a conda environment, or 'current' of an installation",
+    )
 
 
 def run(arguments: Namespace) -> None:

@@ -16,8 +16,7 @@ GROUP = "build"
 
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_site_and_image(parser, is_required=False)
-    text = "a native installation, in place of SITE and IMAGE"
-    parser.add_argument("--prefix", default="", metavar="DIR", help=text)
+    shared.add_text(parser, "--prefix", "DIR", "a native installation, in place of SITE and IMAGE")
     shared.add_output_folder(parser)
     shared.add_progress(parser)
 

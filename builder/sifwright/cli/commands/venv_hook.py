@@ -2,9 +2,10 @@
 
 from argparse import Namespace
 
-from sifwright.cli.commands.native_module import module_name, native_site, write
+from sifwright.cli.commands.native_module import module_name, native_site
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load
+from sifwright.cli.options.output import write
 from sifwright.install.native import render_native
 
 HELP = "print a script that makes a virtual environment load a module"

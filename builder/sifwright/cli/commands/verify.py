@@ -13,7 +13,7 @@ from sifwright.cli.options.context import progress_of, resolve_plan
 from sifwright.errors import UsageError
 from sifwright.images.sif.fingerprint import read_record
 from sifwright.make_image.resolve_request.secrets import read_secrets
-from sifwright.make_image.signing.trust import Trust, read_trust
+from sifwright.make_image.signing.trust import read_trust
 from sifwright.make_image.signing.verify import signatures, verify_image
 from sifwright.make_image.verify.published import Check, check_published
 from sifwright.plan.plan_file import parse_plan, settings_of
@@ -24,10 +24,12 @@ GROUP = "look"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    text = "an image, with its record.json beside it or signed"
-    parser.add_argument("sif", metavar="SIF", help=text)
-    text = "build it from nothing, and name the first files that differ"
-    parser.add_argument("--rebuild", action="store_true", help=text)
+    parser.add_argument(
+        "sif", metavar="SIF", help="an image, with its record.json beside it or signed"
+    )
+    shared.add_switch(
+        parser, "--rebuild", "build it from nothing, and name the first files that differ"
+    )
     locks.add_arguments(parser)
     shared.add_secret(parser)
     shared.add_trust(parser)
@@ -57,15 +59,11 @@ def _checks(arguments: Namespace) -> Iterator[Check]:
     names = (arguments.key, arguments.certificate, arguments.roots, arguments.intermediates)
     trust = read_trust(*names)
     if any(names) or (sif.is_file() and signatures(sif)):
-        yield _signed(sif, trust)
+        yield Check(name="signed", passed=True, lines=tuple(verify_image(sif, trust)))
     else:
         yield check_published(sif, read_record(sif))
     if arguments.rebuild:
         yield _rebuilt(arguments, sif, read_record(sif))
-
-
-def _signed(sif: Path, trust: Trust) -> Check:
-    return Check(name="signed", passed=True, lines=tuple(verify_image(sif, trust)))
 
 
 def _rebuilt(arguments: Namespace, sif: Path, record: Mapping[str, Any]) -> Check:

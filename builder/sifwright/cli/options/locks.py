@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.catalog.project_folder import project_folder
+from sifwright.cli.options import arguments as shared
 from sifwright.errors import UsageError
 from sifwright.make_image.resolve_request.build_request import BuildRequest
 from sifwright.system.progress import Progress
@@ -29,10 +30,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="take lock and files from a bundle that 'sifwright bundle' has written",
     )
-    parser.add_argument(
-        "--offline",
-        action="store_true",
-        help="with --bundle or --locked: use no network for the files of the lock",
+    shared.add_switch(
+        parser, "--offline", "with --bundle or --locked: use no network for the files of the lock"
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+from sifwright.cli.options import arguments as shared
 from sifwright.errors import SifwrightError, UsageError
 from sifwright.images.sif.fingerprint import RECORD
 from sifwright.plan.plan_file import parse_plan, settings_of
@@ -18,12 +19,11 @@ _FIX = "Example: pytorch-wheel.version=2.12.1,2.13.0; give other values with --s
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
+    shared.add_list(
+        parser,
         "--matrix",
-        action="append",
-        default=[],
-        metavar="LAYER.OPTION=A,B",
-        help="an image for each value, in DIR/SITE/IMAGE@VALUE; may be repeated",
+        "LAYER.OPTION=A,B",
+        "an image for each value, in DIR/SITE/IMAGE@VALUE; may be repeated",
     )
 
 

@@ -21,21 +21,29 @@ _IN_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID", "FLUX_ENCLOSING_ID")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    text = "run it by jobs of slurm, pbs or flux; default: the site's; print, print:slurm: submit "
-    text += "nothing"
     names = ("", *SCHEDULERS, PRINT, *(f"{PRINT}:{name}" for name in SCHEDULERS))
-    add("--submit", nargs="?", const="", choices=names, metavar="SCHEDULER", help=text)
-    add("--wait", action="store_true", help="with --submit: wait for the jobs to end")
-    text = "with --submit: an option of the scheduler, as in partition=cpu"
-    shared.add_directive(parser, text)
+    parser.add_argument(
+        "--submit",
+        nargs="?",
+        const="",
+        choices=names,
+        metavar="SCHEDULER",
+        help="run it by jobs of slurm, pbs or flux; default: the site's; print, print:slurm:"
+        " submit nothing",
+    )
+    shared.add_switch(parser, "--wait", "with --submit: wait for the jobs to end")
+    shared.add_directive(parser, "with --submit: an option of the scheduler, as in partition=cpu")
 
 
 def add_place(parser: ArgumentParser) -> None:
     """Add the options that say whose jobs are meant."""
     shared.add_output_folder(parser)
-    text = "the jobs of the installation in this folder, in place of --output"
-    parser.add_argument("--prefix", default="", metavar="DIR", help=text)
+    shared.add_text(
+        parser,
+        "--prefix",
+        "DIR",
+        "the jobs of the installation in this folder, in place of --output",
+    )
 
 
 def require_submit(arguments: Namespace) -> None:

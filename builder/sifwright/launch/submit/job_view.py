@@ -14,6 +14,8 @@ from sifwright.system.terminal import strip_control_characters
 # The name in the job script.
 _STEP = "step"
 _TAIL_BYTES = 8192
+# A line of the flux that runs a job's script.
+_OF_FLUX = re.compile(r" broker\.err\[[0-9]+\]: ")
 
 
 def running_step(job: SubmittedJob) -> RunningStep | None:
@@ -23,15 +25,11 @@ def running_step(job: SubmittedJob) -> RunningStep | None:
 
 def last_line(job: SubmittedJob) -> str:
     """Return the last line of the log; nothing if it has none."""
-    lines: list[str] = []
+    told: list[str] = []
     with suppress(OSError):
-        lines = [line.strip() for line in _tail(Path(job.log)).splitlines()]
-    return next((line for line in reversed(lines) if _tells(line)), "") or _missing(job)
-
-
-def _tells(line: str) -> bool:
-    """Return whether a line is neither empty nor one of the flux that runs a job's script."""
-    return bool(line) and not re.search(r" broker\.err\[[0-9]+\]: ", line)
+        lines = map(str.strip, _tail(Path(job.log)).splitlines())
+        told = [line for line in lines if line and not _OF_FLUX.search(line)]
+    return told[-1] if told else _missing(job)
 
 
 def _tail(log: Path) -> str:

@@ -59,10 +59,14 @@ class JobState(NamedTuple):
 
 
 class Scheduler(ABC):
-    """The commands of a scheduler; `id_form` is a regular expression."""
+    """The commands of a scheduler; `id_form` is a regular expression.
+
+    `canceller` is the command that cancels the jobs whose ids follow it.
+    """
 
     name: str
     id_form: str
+    canceller: tuple[str, ...]
 
     @abstractmethod
     def submit(self, script: str, after: str) -> list[str]:
@@ -94,13 +98,13 @@ class Scheduler(ABC):
         Raises `MachineError` if the scheduler does not answer.
         """
 
-    @abstractmethod
     def cancel(self, ids: Sequence[str]) -> list[str]:
         """Return the command that cancels jobs."""
+        return [*self.canceller, *ids]
 
 
 class Slurm(Scheduler):
-    name, id_form = "slurm", "[0-9]+"
+    name, id_form, canceller = "slurm", "[0-9]+", ("scancel",)
 
     def submit(self, script: str, after: str) -> list[str]:
         # NIL: the variables of this shell stay here. A job that cannot start any more is removed.
@@ -121,12 +125,9 @@ class Slurm(Scheduler):
             seen = slurm_states(done.stdout) | seen
         return {name: seen[name] for name in ids if name in seen}
 
-    def cancel(self, ids: Sequence[str]) -> list[str]:
-        return ["scancel", *ids]
-
 
 class Pbs(Scheduler):
-    name, id_form = "pbs", r"[0-9]+(\.[\w.-]+)?"
+    name, id_form, canceller = "pbs", r"[0-9]+(\.[\w.-]+)?", ("qdel",)
 
     def submit(self, script: str, after: str) -> list[str]:
         # Without -V, qsub takes no variable of this shell along.
@@ -150,12 +151,9 @@ class Pbs(Scheduler):
             raise refusal(done)
         return pbs_states(done.stdout)
 
-    def cancel(self, ids: Sequence[str]) -> list[str]:
-        return ["qdel", *ids]
-
 
 class Flux(Scheduler):
-    name, id_form = "flux", r"[ƒf]\w+|[0-9]+"
+    name, id_form, canceller = "flux", r"[ƒf]\w+|[0-9]+", ("flux", "cancel")
 
     def submit(self, script: str, after: str) -> list[str]:
         wait = [f"--dependency=afterok:{after}"] if after else []
@@ -177,9 +175,6 @@ class Flux(Scheduler):
             elif "unknown" not in done.stderr.lower():
                 raise refusal(done)
         return seen
-
-    def cancel(self, ids: Sequence[str]) -> list[str]:
-        return ["flux", "cancel", *ids]
 
 
 SCHEDULERS: dict[str, Scheduler] = {"slurm": Slurm(), "pbs": Pbs(), "flux": Flux()}

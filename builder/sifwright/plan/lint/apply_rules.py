@@ -11,7 +11,7 @@ from sifwright.catalog.model import Catalog, Site
 from sifwright.catalog.yaml_document import Path
 from sifwright.errors import CatalogError, PlanError, Problem, SifwrightError
 from sifwright.plan.lint import image_rules, site_rules
-from sifwright.plan.lint.rule import Rule, T, Violation
+from sifwright.plan.lint.rule import Violation, texts
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import get_or_suggest, resolve
 
@@ -94,7 +94,7 @@ def lint_site(
     try:
         findings += _of_image(resolve(looked(catalog), site.name, image.name, settings), locate)
     except PlanError as error:
-        findings += _refused(error)
+        findings += map(_refused, error.problems)
     order = ("error", "warning", "note")
     findings.sort(key=lambda finding: order.index(finding.severity))
     return LintReport(site=site.name, image=image.name, findings=tuple(findings))
@@ -149,14 +149,14 @@ def _raise(errors: Sequence[Finding]) -> None:
 
 def _kind(rules: set[str]) -> type[SifwrightError]:
     """Return the class of the error: of the site's file, unless all errors are the image's."""
-    of_image = {_REFUSED, *(rule.name for rule in image_rules.RULES)}
+    of_image = {_REFUSED, *image_rules.RULES}
     return PlanError if rules <= of_image else CatalogError
 
 
 def _of_site(site: Site, locate: Locate) -> Iterator[Finding]:
     """Yield what is wrong with the site's own facts, and its limits and assumptions."""
-    for rule in site_rules.RULES:
-        yield from _found(rule, rule.find(site), site, locate)
+    for rule, find in site_rules.RULES.items():
+        yield from _found(rule, find(site), site, locate)
     for key in ("limits", "unverified"):
         for number, text in enumerate(getattr(site, key)):
             yield Finding(rule=key, severity="note", where=locate((key, number)), what=text)
@@ -164,34 +164,32 @@ def _of_site(site: Site, locate: Locate) -> Iterator[Finding]:
 
 def _of_image(plan: Plan, locate: Locate) -> Iterator[Finding]:
     """Yield what is wrong with an image at its site, though its layers go together."""
-    for rule in image_rules.RULES:
-        yield from _found(rule, rule.find(plan), plan.site, locate)
+    for rule, find in image_rules.RULES.items():
+        yield from _found(rule, find(plan), plan.site, locate)
 
 
-def _refused(error: PlanError) -> Iterator[Finding]:
-    for problem in error.problems:
-        yield Finding(
-            rule=_REFUSED,
-            severity="error",
-            where=problem.where,
-            what=problem.what,
-            source="defs/versions.yaml, the headers of the layers and the image they start from",
-            fix=problem.fix,
-        )
+def _refused(problem: Problem) -> Finding:
+    return Finding(
+        rule=_REFUSED,
+        severity="error",
+        where=problem.where,
+        what=problem.what,
+        source="defs/versions.yaml, the headers of the layers and the image they start from",
+        fix=problem.fix,
+    )
 
 
-def _found(
-    rule: Rule[T], hits: Iterator[Violation], site: Site, locate: Locate
-) -> Iterator[Finding]:
+def _found(rule: str, hits: Iterator[Violation], site: Site, locate: Locate) -> Iterator[Finding]:
     for hit in hits:
-        answer = _answer(site, hit, rule.name) if rule.severity == "warning" else ""
+        told = texts()[rule]
+        answer = _answer(site, hit, rule) if told["severity"] == "warning" else ""
         yield Finding(
-            rule=rule.name,
-            severity="note" if answer else rule.severity,
+            rule=rule,
+            severity="note" if answer else told["severity"],
             where=hit.at or locate(hit.path),
             what=hit.what,
-            why=rule.why,
-            source=rule.source,
+            why=told["why"],
+            source=told["source"],
             fix=hit.fix,
             answer=answer,
         )

@@ -4,12 +4,13 @@ The rules read the facts that the layers of a plan give, and its steps.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import PurePosixPath
 
 from packaging.version import InvalidVersion, Version
 
-from sifwright.plan.lint.rule import Rule, Violation, on_several_nodes, rules
+from sifwright.plan.lint.rule import Violation, on_several_nodes
 from sifwright.plan.lint.site_rules import INTERNAL_NETWORKS
 from sifwright.plan.model import Plan, Step
 
@@ -133,10 +134,12 @@ def _gpu_direct(plan: Plan) -> Iterator[Violation]:
         yield Violation(path=path, what=message, fix=fix)
 
 
-def _eager_ll128(plan: Plan) -> Iterator[Violation]:
+def _eager_ll128(plan: Plan, *, on_gh200: bool) -> Iterator[Violation]:
     """Yield an NCCL whose LL128 messages may be eager ones of Slingshot's provider."""
     site, nccl = plan.site, _fact(plan, "nccl")
     path, protocols = on_several_nodes(site, "NCCL_PROTO")
+    if on_gh200 != ((site.arch, site.processor) == ("sm_90", "aarch64")):
+        return
     if site.fabric != "slingshot" or site.vendor != "nvidia" or nccl is None or nccl < _LL128:
         return
     limits = [f"FI_CXI_RDZV_{name}" for name in ("THRESHOLD", "GET_MIN")]
@@ -150,18 +153,6 @@ def _has_ll128(protocols: str) -> bool:
     """Return whether NCCL_PROTO allows LL128; ^ excludes what follows."""
     names = protocols.upper().removeprefix("^").split(",")
     return not protocols or ("LL128" in names) != protocols.startswith("^")
-
-
-def _is_gh200(plan: Plan) -> bool:
-    return (plan.site.arch, plan.site.processor) == ("sm_90", "aarch64")
-
-
-def _ll128_corrupts(plan: Plan) -> Iterator[Violation]:
-    yield from _eager_ll128(plan) if _is_gh200(plan) else ()
-
-
-def _ll128_is_slow(plan: Plan) -> Iterator[Violation]:
-    yield from () if _is_gh200(plan) else _eager_ll128(plan)
 
 
 def _host_rocm(plan: Plan) -> Iterator[Violation]:
@@ -199,18 +190,16 @@ def _symbols(plan: Plan, version: str) -> Version | None:
     return Version(cell[0]) if cell else None
 
 
-RULES: tuple[Rule[Plan], ...] = rules(
-    {
-        "gpu-arch": _architecture,
-        "driver-cuda": _driver,
-        "plugin-name": _plugin_name,
-        "plugin-hangs": _plugin_hangs,
-        "network-name": _network_name,
-        "network-missing": _network_missing,
-        "gpu-direct-level": _gpu_direct,
-        "ll128-corrupts": _ll128_corrupts,
-        "ll128-slow": _ll128_is_slow,
-        "host-rocm": _host_rocm,
-        "host-libfabric": _host_libfabric,
-    }
-)
+RULES: dict[str, Callable[[Plan], Iterator[Violation]]] = {
+    "gpu-arch": _architecture,
+    "driver-cuda": _driver,
+    "plugin-name": _plugin_name,
+    "plugin-hangs": _plugin_hangs,
+    "network-name": _network_name,
+    "network-missing": _network_missing,
+    "gpu-direct-level": _gpu_direct,
+    "ll128-corrupts": partial(_eager_ll128, on_gh200=True),
+    "ll128-slow": partial(_eager_ll128, on_gh200=False),
+    "host-rocm": _host_rocm,
+    "host-libfabric": _host_libfabric,
+}

@@ -1,16 +1,14 @@
-"""Rules of the linter and their violations, and look-ups of variables in a site's file."""
+"""Violations of lint rules, the texts of the rules, and look-ups of variables in a site's file."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any
 
 from sifwright.catalog import yaml_file
 from sifwright.catalog.model import Site
 from sifwright.catalog.yaml_document import Path
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,42 +21,17 @@ class Violation:
     at: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rule(Generic[T]):
-    """A rule about a site, or about a plan, with its reason and its source.
+@cache
+def texts() -> dict[str, dict[str, Any]]:
+    """Return severity, reason (`why`) and source of each rule, by its name: rules.yaml.
 
     The reason of a variable makes a note of a warning that it names as `despite`. The severity of
     a rule about some programs only is `note`.
     """
-
-    name: str
-    find: Callable[[T], Iterator[Violation]]
-
-    @property
-    def severity(self) -> Literal["error", "warning", "note"]:
-        severity: Literal["error", "warning", "note"] = _texts()[self.name]["severity"]
-        return severity
-
-    @property
-    def why(self) -> str:
-        return str(_texts()[self.name]["why"])
-
-    @property
-    def source(self) -> str:
-        return str(_texts()[self.name]["source"])
-
-
-def rules(finders: Mapping[str, Callable[[T], Iterator[Violation]]]) -> tuple[Rule[T], ...]:
-    """Return rules with their functions; rules.yaml has severity, reason and source of each."""
-    return tuple(Rule(name=name, find=find) for name, find in finders.items())
-
-
-@cache
-def _texts() -> dict[str, dict[str, Any]]:
     name = "plan/lint/rules.yaml"
     data = resources.files("sifwright").joinpath(name).read_bytes()
-    texts: dict[str, dict[str, Any]] = yaml_file.parse_yaml(data, name).data
-    return texts
+    read: dict[str, dict[str, Any]] = yaml_file.parse_yaml(data, name).data
+    return read
 
 
 def placed(site: Site, name: str) -> Iterator[tuple[Path, str]]:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from sifwright.catalog.model import Site
 from sifwright.catalog.yaml_document import Path
-from sifwright.plan.lint.rule import Rule, Violation, of_host_mpi, on_several_nodes, placed, rules
+from sifwright.plan.lint.rule import Violation, of_host_mpi, on_several_nodes, placed
 
 # Networks of NCCL itself; every other value of NCCL_NET names a plugin's network.
 INTERNAL_NETWORKS = ("socket", "ib")
@@ -43,12 +43,18 @@ def _unset(
     return find
 
 
-def _alt_read(site: Site) -> Iterator[Violation]:
-    for path, value in placed(site, "FI_CXI_RDZV_PROTO"):
-        if value == "alt_read" and not site.rdzv_get_disabled:
-            message = f"environment.{path[1]}: FI_CXI_RDZV_PROTO=alt_read without network.rdzv-get"
-            fix = "Add 'rdzv-get: disabled' below 'network', or leave FI_CXI_RDZV_PROTO out."
-            yield Violation(path=path, what=message, fix=fix)
+def _wrong(
+    name: str, is_wrong: Callable[[Site, str], bool], text: str, fix: str
+) -> Callable[[Site], Iterator[Violation]]:
+    """Make a rule about each value of a variable in the site's environment; `{}` is the value."""
+
+    def find(site: Site) -> Iterator[Violation]:
+        for path, value in placed(site, name):
+            if is_wrong(site, value):
+                message = f"environment.{path[1]}: {text.format(value)}"
+                yield Violation(path=path, what=message, fix=fix)
+
+    return find
 
 
 def _alt_read_sizes(site: Site) -> Iterator[Violation]:
@@ -59,28 +65,6 @@ def _alt_read_sizes(site: Site) -> Iterator[Violation]:
         if value != "0":
             message = f"FI_CXI_RDZV_{part} is {value or 'not set'} with FI_CXI_RDZV_PROTO=alt_read"
             yield Violation(path=path, what=message, fix=f'Set FI_CXI_RDZV_{part}: "0".')
-
-
-def _memhooks(site: Site) -> Iterator[Violation]:
-    for path, value in placed(site, "FI_MR_CACHE_MONITOR"):
-        # libfabric ignores MEMHOOKS, as any unknown name, and keeps its default: memhooks.
-        if value.lower() == "memhooks" and site.vendor != "cpu":
-            message = f"environment.{path[1]}: FI_MR_CACHE_MONITOR={value}"
-            yield Violation(path=path, what=message, fix="Set userfaultfd.")
-
-
-def _monitor_name(site: Site) -> Iterator[Violation]:
-    for path, value in placed(site, "FI_MR_CACHE_MONITOR"):
-        if value not in _MONITORS and value.lower() != "memhooks":
-            message = f"environment.{path[1]}: libfabric knows no FI_MR_CACHE_MONITOR={value}"
-            yield Violation(path=path, what=message, fix=f"One of: {', '.join(_MONITORS)}.")
-
-
-def _kdreg2(site: Site) -> Iterator[Violation]:
-    for path, value in placed(site, "FI_MR_CACHE_MONITOR"):
-        if value == "kdreg2" and "container" in site.run_in:
-            message = f"environment.{path[1]}: FI_MR_CACHE_MONITOR=kdreg2 in images"
-            yield Violation(path=path, what=message, fix="Set userfaultfd.")
 
 
 def _completion_queue(site: Site) -> Iterator[Violation]:
@@ -203,29 +187,48 @@ def _host_jansson(site: Site) -> Iterator[Violation]:
         yield Violation(path=path, what=message, fix=fix)
 
 
-RULES: tuple[Rule[Site], ...] = rules(
-    {
-        "alt-read": _alt_read,
-        "alt-read-sizes": _alt_read_sizes,
-        "memhooks": _memhooks,
-        "monitor-name": _monitor_name,
-        "kdreg2": _kdreg2,
-        "cache-monitor": _unset("FI_MR_CACHE_MONITOR", "userfaultfd"),
-        "host-register": _unset("FI_CXI_DISABLE_HOST_REGISTER", '"1"'),
-        "completion-queue": _completion_queue,
-        "socket-interface": _unset("NCCL_SOCKET_IFNAME", "hsn"),
-        "fine-grain": _unset(
-            "HSA_FORCE_FINE_GRAIN_PCIE",
-            '"1"',
-            lambda site: _slingshot(site) and site.arch == "gfx90a",
-        ),
-        "net-on-one-node": _net_on_one_node,
-        "mpich-gpu": _mpich_gpu,
-        "mpich-gpu-library": _mpich_gpu_library,
-        "visible-devices": _visible_devices,
-        "masked-gpus": _masked_gpus,
-        "cache-locks": _cache_locks,
-        "host-glibc": _host_glibc,
-        "host-jansson": _host_jansson,
-    }
-)
+RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
+    "alt-read": _wrong(
+        "FI_CXI_RDZV_PROTO",
+        lambda site, value: value == "alt_read" and not site.rdzv_get_disabled,
+        "FI_CXI_RDZV_PROTO={} without network.rdzv-get",
+        "Add 'rdzv-get: disabled' below 'network', or leave FI_CXI_RDZV_PROTO out.",
+    ),
+    "alt-read-sizes": _alt_read_sizes,
+    # libfabric ignores MEMHOOKS, as any unknown name, and keeps its default: memhooks.
+    "memhooks": _wrong(
+        "FI_MR_CACHE_MONITOR",
+        lambda site, value: value.lower() == "memhooks" and site.vendor != "cpu",
+        "FI_MR_CACHE_MONITOR={}",
+        "Set userfaultfd.",
+    ),
+    "monitor-name": _wrong(
+        "FI_MR_CACHE_MONITOR",
+        lambda _, value: value not in _MONITORS and value.lower() != "memhooks",
+        "libfabric knows no FI_MR_CACHE_MONITOR={}",
+        f"One of: {', '.join(_MONITORS)}.",
+    ),
+    "kdreg2": _wrong(
+        "FI_MR_CACHE_MONITOR",
+        lambda site, value: value == "kdreg2" and "container" in site.run_in,
+        "FI_MR_CACHE_MONITOR={} in images",
+        "Set userfaultfd.",
+    ),
+    "cache-monitor": _unset("FI_MR_CACHE_MONITOR", "userfaultfd"),
+    "host-register": _unset("FI_CXI_DISABLE_HOST_REGISTER", '"1"'),
+    "completion-queue": _completion_queue,
+    "socket-interface": _unset("NCCL_SOCKET_IFNAME", "hsn"),
+    "fine-grain": _unset(
+        "HSA_FORCE_FINE_GRAIN_PCIE",
+        '"1"',
+        lambda site: _slingshot(site) and site.arch == "gfx90a",
+    ),
+    "net-on-one-node": _net_on_one_node,
+    "mpich-gpu": _mpich_gpu,
+    "mpich-gpu-library": _mpich_gpu_library,
+    "visible-devices": _visible_devices,
+    "masked-gpus": _masked_gpus,
+    "cache-locks": _cache_locks,
+    "host-glibc": _host_glibc,
+    "host-jansson": _host_jansson,
+}
