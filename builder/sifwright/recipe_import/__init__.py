@@ -1,5 +1,5 @@
-"""Other people's recipes, requirements files and lock files as layers of ours.
+"""Other people's recipes as layers of ours.
 
-A Dockerfile, a definition file, a requirements.txt or a uv.lock comes in. Layers, images and
-install.sh go out, or each line that cannot be carried over, with its reason.
+A Dockerfile or a definition file comes in. Layers, images and install.sh go out, or each line that
+cannot be carried over, with its reason.
 """

@@ -8,7 +8,7 @@ from sifwright.catalog.model import EnvRule, ImageStart, LayerFile
 from sifwright.errors import Problem, UsageError
 
 # Most mistakes of a file that are reported.
-MAX_PROBLEMS = 50
+_MOST_PROBLEMS = 50
 # The characters that the variables of one recipe put into it.
 MAX_VALUES = 4 << 20
 Value = TypeVar("Value", bound=str | None)
@@ -94,7 +94,7 @@ class Findings:
 
     def refuse(self, line: int, message: str, fix: str) -> None:
         problem = Problem(where=self.location(line), what=message, fix=fix)
-        if problem not in self.problems and len(self.problems) < MAX_PROBLEMS:
+        if problem not in self.problems and len(self.problems) < _MOST_PROBLEMS:
             self.problems.append(problem)
 
     def in_order(self) -> list[Problem]:

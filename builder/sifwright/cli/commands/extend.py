@@ -11,11 +11,11 @@ from sifwright.cli.commands import build, plan
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load, output_of, progress_of
 from sifwright.errors import UsageError
+from sifwright.extend.extended_image import Extension, check, extended
+from sifwright.extend.locks.read_lock import read_locked
+from sifwright.extend.read_requirements import Requirements, read_requirements
+from sifwright.extend.saved_extension import SavedExtension
 from sifwright.plan.resolve import get_or_suggest, resolve
-from sifwright.recipe_import.requirements.extended_image import Extension, check, extended
-from sifwright.recipe_import.requirements.locks.read_lock import read_locked
-from sifwright.recipe_import.requirements.read_requirements import Requirements, read_requirements
-from sifwright.recipe_import.requirements.saved_extension import SavedExtension
 
 HELP = "build an image with your own packages as its last layer"
 GROUP = "build"

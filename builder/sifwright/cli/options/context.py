@@ -10,11 +10,11 @@ from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import locks, matrix
 from sifwright.errors import PlanError, SifwrightError, UsageError
+from sifwright.extend.saved_extension import with_known
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.make_image.resolve_request.inspect_base import KnownBase, inspect_base
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
-from sifwright.recipe_import.requirements.saved_extension import with_known
 from sifwright.system.os_errors import nearest_existing_parent
 from sifwright.system.progress import JsonProgress, Progress, QuietProgress, TextProgress
 from sifwright.system.step_file import with_step_file

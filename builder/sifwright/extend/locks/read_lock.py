@@ -8,13 +8,13 @@ from packaging.pylock import Pylock, PylockValidationError, is_valid_pylock_path
 
 from sifwright.catalog.model import Catalog
 from sifwright.errors import quoted
+from sifwright.extend import extended_image
+from sifwright.extend.locks import environment_file, pixi_lock, uv_lock
+from sifwright.extend.locks.choose_files import Target, requirements_of
+from sifwright.extend.locks.model import AGAIN, Lock, refused
+from sifwright.extend.read_requirements import Requirements, load_text
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
-from sifwright.recipe_import.requirements import extended_image
-from sifwright.recipe_import.requirements.locks import environment_file, pixi_lock, uv_lock
-from sifwright.recipe_import.requirements.locks.choose_files import Target, requirements_of
-from sifwright.recipe_import.requirements.locks.model import AGAIN, Lock, refused
-from sifwright.recipe_import.requirements.read_requirements import Requirements, load_text
 
 _NAMES = "Name a pylock.toml, pylock.NAME.toml, uv.lock, pixi.lock or environment.yml."
 # Both write what is read here.

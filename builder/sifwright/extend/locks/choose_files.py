@@ -22,10 +22,10 @@ from packaging.tags import Tag, create_compatible_tags_selector
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from sifwright.errors import Problem, UsageError
+from sifwright.extend import refusals
+from sifwright.extend.locks.model import AGAIN, Lock, refused
+from sifwright.extend.read_requirements import ParsedRequirement, Requirements
 from sifwright.host.network import sdist, wheel_tags
-from sifwright.recipe_import.requirements import refusals
-from sifwright.recipe_import.requirements.locks.model import AGAIN, Lock, refused
-from sifwright.recipe_import.requirements.read_requirements import ParsedRequirement, Requirements
 
 # Digests that pip compares; a lock may have others beside them.
 _HASHES = ("sha256", "sha384", "sha512")

@@ -9,7 +9,7 @@ import yaml
 from packaging.pylock import Pylock
 
 from sifwright.errors import UsageError
-from sifwright.recipe_import.requirements.read_requirements import ParsedRequirement
+from sifwright.extend.read_requirements import ParsedRequirement
 
 AGAIN = "Lock again with the tool that wrote it."
 

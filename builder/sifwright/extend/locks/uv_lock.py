@@ -9,7 +9,7 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
-from sifwright.recipe_import.requirements.locks.model import AGAIN, refused
+from sifwright.extend.locks.model import AGAIN, refused
 from sifwright.system import processes
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import UsageError
-from sifwright.recipe_import.requirements.read_requirements import (
+from sifwright.extend.read_requirements import (
     Requirements,
     parse_requirements,
     read_requirements,

@@ -18,7 +18,7 @@ from packaging.pylock import (
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from sifwright.recipe_import.requirements.locks.model import AGAIN, Lock, read_yaml, refused
+from sifwright.extend.locks.model import AGAIN, Lock, read_yaml, refused
 
 _KINDS = ("pypi", "conda", "conda_source")
 _FORMATS = (5, 6, 7)

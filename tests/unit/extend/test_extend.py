@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.catalog.model import ImageStart
+from sifwright.extend.extended_image import Extension, check, extended
+from sifwright.extend.read_requirements import parse_requirements
+from sifwright.extend.saved_extension import FILE
 from sifwright.plan.resolve import resolve
-from sifwright.recipe_import.requirements.extended_image import Extension, check, extended
-from sifwright.recipe_import.requirements.read_requirements import parse_requirements
-from sifwright.recipe_import.requirements.saved_extension import FILE
 from sifwright.render.definition import definition
 from tests.unit.conftest import CHECKOUT, MACHINE
 

@@ -11,19 +11,19 @@ import yaml
 
 from sifwright.catalog.model import ImageSlot
 from sifwright.errors import UsageError
+from sifwright.extend.extended_image import Extension, check, extended
+from sifwright.extend.locks.read_lock import read_locked
+from sifwright.extend.saved_extension import SavedExtension, with_known
 from sifwright.host.network import sdist
 from sifwright.plan.resolve import resolve
-from sifwright.recipe_import.requirements.extended_image import Extension, check, extended
-from sifwright.recipe_import.requirements.locks.read_lock import read_locked
-from sifwright.recipe_import.requirements.saved_extension import SavedExtension, with_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from sifwright.catalog.model import Catalog
+    from sifwright.extend.read_requirements import Requirements
     from sifwright.plan.model import Plan
-    from sifwright.recipe_import.requirements.read_requirements import Requirements
 
 INDEX = "https://index.example/simple"
 FILES = "https://files.example"

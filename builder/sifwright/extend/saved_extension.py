@@ -13,7 +13,7 @@ from sifwright.errors import UsageError
 from sifwright.system import files, small_file
 
 if TYPE_CHECKING:
-    from sifwright.recipe_import.requirements.extended_image import Extension
+    from sifwright.extend.extended_image import Extension
 
 FILE = "extension.json"
 _MODE = 0o644
@@ -78,8 +78,8 @@ def with_known(catalog: Catalog, output: Path, site: str, image: str) -> Catalog
     known = SavedExtension.read(output / site / image)
     if known is None:
         return catalog
-    from sifwright.recipe_import.requirements.extended_image import Extension, extended  # noqa: PLC0415  # pulls in packaging
-    from sifwright.recipe_import.requirements.read_requirements import (  # noqa: PLC0415
+    from sifwright.extend.extended_image import Extension, extended  # noqa: PLC0415  # pulls in packaging
+    from sifwright.extend.read_requirements import (  # noqa: PLC0415
         Requirements,
         parse_requirements,
     )

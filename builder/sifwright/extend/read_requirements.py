@@ -14,8 +14,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from sifwright.errors import Problem, UsageError, quoted
-from sifwright.recipe_import.draft import MAX_PROBLEMS
-from sifwright.recipe_import.requirements import refusals
+from sifwright.extend import refusals
 from sifwright.system import small_file
 
 _REQUIREMENTS, _CONSTRAINTS = ("-r", "--requirement"), ("-c", "--constraint")
@@ -23,6 +22,8 @@ _REQUIREMENTS, _CONSTRAINTS = ("-r", "--requirement"), ("-c", "--constraint")
 _KEPT = ("--no-binary", "--only-binary")
 _HASH = re.compile(r"(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})")
 _MOST_BYTES = 1 << 20
+# Most mistakes of a file that are reported.
+_MOST_PROBLEMS = 50
 # Limit of a line, which has hundreds of hashes at most.
 _MOST_LETTERS = 1 << 16
 # Start of a requirement's options.
@@ -121,7 +122,7 @@ class _RequirementsReader:
         if self.open and not self.open[-1].is_relative_to(self.open[0].parent):
             message = "this line cannot be carried into the image"
             fix = f"The file is not in {self.open[0].parent}, so its lines are not shown."
-        if len(self.problems) < MAX_PROBLEMS:
+        if len(self.problems) < _MOST_PROBLEMS:
             self.problems.append(Problem(where=where, what=message, fix=fix))
 
     def file(self, path: Path, where: str, into: list[ParsedRequirement]) -> None:

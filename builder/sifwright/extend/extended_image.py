@@ -8,9 +8,9 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from sifwright.catalog.model import Catalog, Download, Image, ImageSlot, LayerFile
 from sifwright.errors import PlanError, Problem, UsageError
+from sifwright.extend.read_requirements import ParsedRequirement, Requirements
 from sifwright.plan.model import Step
 from sifwright.plan.resolve import get_or_suggest, resolve
-from sifwright.recipe_import.requirements.read_requirements import ParsedRequirement, Requirements
 
 LAYER, CONDA = "python-packages", "conda"
 _SHOWN = 5

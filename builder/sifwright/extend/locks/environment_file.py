@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sifwright.errors import Problem, UsageError
-from sifwright.recipe_import.requirements.locks.model import Lock, read_yaml, refused
-from sifwright.recipe_import.requirements.read_requirements import (
+from sifwright.extend.locks.model import Lock, read_yaml, refused
+from sifwright.extend.read_requirements import (
     ParsedRequirement,
     read_lines,
 )

@@ -1,0 +1,1 @@
+"""Tests of builder/sifwright/recipe_import."""
