@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -46,14 +47,15 @@ def require(plan: Plan, env: Mapping[str, str]) -> list[Problem]:
     `env` are the variables of a step. Nothing is written. Returns notes of what the layers can do
     without.
     """
-    # It ends what modules have started, too.
+    # It ends the programs of modules, too.
     command = ["timeout", "--kill-after=5", f"{_SECONDS}"]
     command += ["bash", "--noprofile", "--norc", "-c", _script(plan)]
-    done = processes.capture(command, env=env, timeout=_SECONDS + 60)
-    problems, output = _problems(plan, done.stdout)
-    if done.returncode != 0:
+    lines: list[str] = []
+    status = processes.stream(command, log=Path(os.devnull), on_line=lines.append, env=env)
+    problems, output = _problems(plan, lines)
+    if status != 0:
         message = "its modules and programs cannot be asked for"
-        if done.returncode in _TIMED_OUT:
+        if status in _TIMED_OUT:
             message = f"its modules and programs do not answer in {_SECONDS} s"
         fix = f"Correct modules.init of defs/sites/{plan.site.name}.yaml, or load what it needs."
         message += _quoted(output)
@@ -63,11 +65,11 @@ def require(plan: Plan, env: Mapping[str, str]) -> list[Problem]:
     return problems
 
 
-def _problems(plan: Plan, text: str) -> tuple[list[Problem], list[str]]:
-    """Return the problems of the script's output, and the lines behind the last one."""
+def _problems(plan: Plan, lines: list[str]) -> tuple[list[Problem], list[str]]:
+    """Return the problems in the script's lines, and the lines behind the last one."""
     problems: list[Problem] = []
     output: list[str] = []
-    for line in filter(str.strip, text.splitlines()):
+    for line in filter(str.strip, lines):
         if not line.startswith(_LACKS):
             output.append(line)
             continue

@@ -128,7 +128,9 @@ class NativeFolder:
 
     def unfinished(self) -> set[str]:
         """Return the names of the folders of unfinished versions."""
-        return set(self.read().get("unfinished", ())) if self.record.exists() else set()
+        record = self.read() if self.record.exists() else {"versions": {}}
+        complete = {entry["folder"] for entry in record["versions"].values()}
+        return set(record.get("unfinished", ())) - complete
 
     def published(self) -> InstalledVersion | None:
         """Return the version that `current` leads to, or None if it leads to no complete one."""
