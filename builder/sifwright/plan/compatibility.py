@@ -261,8 +261,9 @@ def _fact_source(layer: Layer, origin: Origin) -> str:
 
 
 def _meets(wanted: str, cell: Iterable[str]) -> bool:
-    """Return whether a value is in a cell, as it is or within a specifier."""
-    return any(wanted == text or _within(wanted, text) for text in cell)
+    """Return whether each word of a value is in a cell, as it is or within a specifier."""
+    words, texts = wanted.split(), tuple(cell)
+    return all(any(word == text or _within(word, text) for text in texts) for word in words)
 
 
 def _row(table: Mapping[str, object], wanted: str) -> str | None:

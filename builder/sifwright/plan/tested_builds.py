@@ -17,16 +17,22 @@ class Untested:
     elsewhere: tuple[str, ...] = ()
 
 
-def soonest_target(layer: Layer) -> str:
-    """Return the make target that builds the layer, never, or - where its header does not say."""
+def targets(layer: Layer) -> str:
+    """Return the soonest make target of each vendor's builds; cpu is for sites without GPUs.
+
+    It is never without a build, and - where the layer's header does not say.
+    """
     if layer.built is None:
         return "-"
-    return min((build.by.removeprefix("make ") for build in layer.built), default="never")
+    soonest = {build.vendor: build.by for build in sorted(layer.built, key=_by, reverse=True)}
+    vendors: dict[str, list[str]] = {}
+    for vendor, by in sorted(soonest.items()):
+        vendors.setdefault(by.removeprefix("make "), []).append(vendor)
+    return ", ".join(f"{by} ({' '.join(vendors[by])})" for by in sorted(vendors)) or "never"
 
 
-def vendors(layer: Layer) -> str:
-    """Return for whose GPUs tests build the layer; cpu is for none."""
-    return " ".join(sorted({build.vendor for build in layer.built or ()}))
+def _by(build: LayerBuild) -> str:
+    return build.by
 
 
 def describe(build: LayerBuild) -> str:

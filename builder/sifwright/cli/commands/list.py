@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from sifwright.catalog.model import Layer
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load
-from sifwright.plan.tested_builds import soonest_target, vendors
+from sifwright.plan.tested_builds import targets
 from sifwright.report import show_site
 from sifwright.system.terminal import print_json, print_line, print_table
 
@@ -43,4 +43,4 @@ def run(arguments: Namespace) -> None:
 
 
 def _state(layer: Layer) -> str:
-    return f"{soonest_target(layer):<9}  {vendors(layer):<10}  "
+    return f"{targets(layer):<38}  "
