@@ -19,7 +19,9 @@ from sifwright.make_image.resolve_request.base_image import base_image_of
 from sifwright.plan.model import Plan, StepSource
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
+from tests.conftest import run
 from tests.servers import send, serve
+from tests.unit.conftest import program
 from tests.unit.mirror_files import ALL, MirrorsFile, empty
 
 if TYPE_CHECKING:
@@ -186,6 +188,26 @@ def _with_sources(plan: Plan, *sources: StepSource) -> Plan:
 def _source(kind: str, url: str) -> StepSource:
     known: dict[str, object] = {"name": kind, "ref": "v1", "version": "1", "digest": ""}
     return StepSource(kind=kind, url=url, **known)  # type: ignore[arg-type]
+
+
+def test_a_mirror_without_the_pinned_commit(
+    mirrors_file: MirrorsFile, plan: Plan, tmp_path: Path
+) -> None:
+    git = [program("git"), "-C", str(tmp_path)]
+    run([*git, "init", "--quiet", "one"])
+    git[-1] += "/one"
+    user = ("-c", "user.name=test", "-c", "user.email=test@site.example")
+    run([*git, *user, "commit", "--quiet", "--allow-empty", "--message=first"])
+    commit = run([*git, "rev-parse", "HEAD"]).stdout.strip()
+    mirrors_file.write(json.dumps({"git": {"https://g.example/one.git": f"{tmp_path}/one"}}))
+    source = _source("git", "https://g.example/one.git")
+    answers = []
+    for digest in (commit, "0" * 40):
+        changed = _with_sources(plan, replace(source, digest=digest))
+        answers.append([*network_checks.problems(changed.steps, WheelTarget("3.11", ""), {})])
+    (missing,) = answers[1]
+    assert answers[0] == []
+    assert missing.what.endswith(f"(asked: file://{tmp_path}/one): it lacks the commit {'0' * 40}")
 
 
 def test_every_source_is_asked_for_through_the_mirrors(

@@ -102,6 +102,8 @@ def _source_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem |
         return None
     remote = address if address.startswith("file://") else f"{address}/{_GIT_SERVICE}"
     answer = http.unreachable(remote, _GIT_HEADERS) if git else http.unreachable(address)
+    if git and not answer:
+        answer = _lacks_commit(address, source.digest)
     if not answer:
         return None
     asked = f" (asked: {http.redact_url(address)})" if address != source.url else ""
@@ -110,6 +112,16 @@ def _source_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem |
         what=f"the source {source.name} cannot be fetched from {source.url}{asked}: {answer}",
         fix=mirrors.NETWORK_FIX,
     )
+
+
+def _lacks_commit(address: str, commit: str) -> str:
+    """Return that a repository on this machine lacks the commit; empty if nothing speaks for it."""
+    path = mirrors.local_path(address)
+    if not path or not commit:
+        return ""
+    # It prints no error only where the repository can be read, and has no such object.
+    done = processes.capture(["git", "-C", str(path), "cat-file", "-e", commit])
+    return f"it lacks the commit {commit}" if done.returncode == 1 else ""
 
 
 def _sdist_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem | None:
