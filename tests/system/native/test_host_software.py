@@ -74,7 +74,7 @@ def test_no_compiler(project: Project, tmp_path: Path) -> None:
     project.add("last", requires=["compilers"])
     make_module(tmp_path / "modules", "gcc/13.2", f'prepend_path("PATH", "{tmp_path}/gcc")')
     (tmp_path / "bin").mkdir()
-    for name in ("bash", "env", "grep", "sed", "head", "id", "uname"):
+    for name in ("bash", "env", "grep", "sed", "head", "id", "timeout", "uname"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name) or "/nowhere")
     done = install(project, tmp_path / "modules", PATH=str(tmp_path / "bin"))
     assert (done.returncode, project.prefix.exists()) == (5, False), done.stderr
