@@ -204,7 +204,8 @@ def test_the_compiler_makes_code_for_each_gpu_of_the_list(real: Catalog, layer: 
     catalog = with_image(real, "base-debian", "python-venv", "build-tools", *layers)
     words = ("slurm-generic", "mine")
     settings = ("pytorch-wheel.version=2.13.0", "pytorch-wheel.variant=cu130", f"{layer}.arch=")
-    assert resolve(catalog, *words, (*settings[:2], f"{settings[2]}sm_80 sm_90"))
+    plan = resolve(catalog, *words, (*settings[:2], f"{settings[2]}sm_80 sm_90"))
+    assert plan.facts["cuda"] == "13.0"
     text = _refusal(catalog, *words, *settings[:2], f"{settings[2]}sm_80 sm_70")
     assert "cuda 13.0 does not go with arch sm_80 sm_70; it goes with sm_75, " in text
     assert "its compiler makes no code for the other GPUs" in text
