@@ -79,7 +79,7 @@ def test_no_site_of_ours_has_an_error_for_an_image_it_can_have(site: str, image:
     """Allow no unexplained warning either; the goldens of plans show refusals."""
     findings = lint_site(REAL, CHECKOUT / "defs", (site, image), []).findings
     rules = {finding.rule for finding in findings if finding.severity != "note"}
-    # That image has CUDA 13, and the driver of some sites is for CUDA 12.
+    # The image has CUDA 13, and the drivers of some sites are for CUDA 12.
     assert rules <= ({"plan", "driver-cuda"} if image == "pytorch-cuda-wheels" else {"plan"})
 
 
