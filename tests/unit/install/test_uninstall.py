@@ -46,6 +46,10 @@ def listing(folder: Path) -> list[str]:
     return sorted(str(path) for path in folder.rglob("*"))
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def write(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("of the user\n")
@@ -161,6 +165,22 @@ def test_a_test_that_an_update_brings(project: Project, run_cli: Cli, tmp_path: 
     test.unlink()
     site.write_text(old)
     assert listing(tmp_path) == before
+
+
+def test_an_update_whose_tests_fail(project: Project, run_cli: Cli) -> None:
+    """Keep every file of the version in use; a later update has its new test."""
+    install(project, run_cli)
+    before = contents(version := (project.prefix / "current").resolve())
+    test = project.folder / "defs/layers/last/test.sh"
+    test.write_text("#!/bin/bash\nset -euo pipefail\nfalse\n")
+    site = project.folder / "defs/sites/local.yaml"
+    site.write_text(site.read_text().replace("SITE_WIDE", "OTHER_NAME"))
+    done = run_cli(*project.words())
+    assert (done.code, "layer 'last', test.sh:3: false" in done.err) == (7, True), done.err
+    assert contents(version) == before
+    test.write_text(new := "#!/bin/bash\nset -euo pipefail\n")
+    install(project, run_cli)
+    assert (version / "sifwright/tests/last/test.sh").read_text() == new
 
 
 def test_bytecode_goes_with_its_source(project: Project, run_cli: Cli) -> None:

@@ -53,15 +53,16 @@ def step_script(plan: Plan, number: int, build: Path) -> str:
 
 
 def test_script(plan: Plan, folder: Path) -> str:
-    """Return the script of bash that runs all tests; its argument is HOME and TMPDIR of them.
+    """Return the script of bash that runs the tests beside it, with HOME and TMPDIR as told.
 
+    `folder` has what is tested.
     The tests start ranks on this machine alone, as in an image: they may run in a job.
     """
     prefix = shlex.quote(str(folder))
     own = [*_layer_rules(plan.steps, image_only=True), *rules(plan, folder)]
     lines = [*_modules(plan.site), *map(shell.export, own)]
     lines.append(f"export INSTALL_PREFIX={prefix} IMAGE_ROOT={prefix}")
-    return "\n".join([*lines, f"HOME=$1 TMPDIR=$1 exec bash {prefix}/sifwright/run-tests", ""])
+    return "\n".join([*lines, 'HOME=$1 TMPDIR=$1 exec bash "${0%/*}/run-tests"', ""])
 
 
 def activation(plan: Plan, folder: Path) -> str:

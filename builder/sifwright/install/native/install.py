@@ -156,10 +156,10 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
 
 
 def _update_version(request: NativeRequest, steps: HostSteps) -> None:
-    """Put the site's variables for running in place, which may be others now, after the tests."""
-    tree_snapshot.add_names(request.folder.names(request.plan.id), steps.own_names())
-    steps.finish([])
+    """Put new tests and new variables of the site in place, after the tests have passed."""
     _test(request, steps)
+    tree_snapshot.add_names(request.folder.names(request.plan.id), steps.kept_names())
+    steps.finish([])
     _write_activation(request, steps)
 
 

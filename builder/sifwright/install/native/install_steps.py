@@ -29,6 +29,8 @@ _OTHERS = (
     *("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "NVCC_", "MAKEFLAGS", "MFLAGS"),
     *("CMAKE_ARGS", "CMAKE_BUILD_TYPE", "USE_", "BUILD_", "TORCH_", "PYTORCH_", "HOROVOD_"),
 )
+# The folder of an image for the files of `build_files.kept`; an installation stands for it.
+_KEPT = "/opt"
 TEST_FAILED = "the test failed in the installation"
 
 
@@ -68,19 +70,19 @@ class HostSteps:
 
     def finish(self, _results: Sequence[str]) -> Path:
         """Write the plan and the tests into the folder."""
-        for name, file in self._own_files().items():
+        for name, file in self._kept().items():
             self.write(self.folder / name, file.data, mode=0o755 if file.executable else 0o644)
-        tests = host_script.test_script(self.plan, self.folder)
-        self.write(self.folder / host_script.RUN_TESTS, tests.encode())
         return self.folder
 
-    def own_names(self) -> set[str]:
+    def kept_names(self) -> set[str]:
         """Return the names of the files of the plan and its tests, below the folder."""
-        return set(self._own_files())
+        return set(self._kept())
 
-    def _own_files(self) -> dict[str, LayerFile]:
-        files_of = build_files.kept(self.plan)
-        return {file.path.replace("/opt/sifwright", "sifwright", 1): file for file in files_of}
+    def _kept(self) -> dict[str, LayerFile]:
+        tests = host_script.test_script(self.plan, self.folder)
+        runner = LayerFile.of_text(f"{_KEPT}/{host_script.RUN_TESTS}", tests)
+        files_of = (*build_files.kept(self.plan), runner)
+        return {str(Path(file.path).relative_to(_KEPT)): file for file in files_of}
 
     def write_activation(self) -> None:
         """Write the activation scripts. They may be in use: each is replaced in one step."""
@@ -96,10 +98,14 @@ class HostSteps:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         files.write(path, data, mode=mode, beside=self.snapshot.parent)
 
-    def test(self, product: Path, layers: Sequence[str] | None) -> int:
-        """Run the tests of these layers, or of all, until one fails; return the exit status."""
+    def test(self, _product: Path, layers: Sequence[str] | None) -> int:
+        """Run the tests of these layers, or of all, until one fails; return the exit status.
+
+        They run from `scratch`: a version in use keeps its own until these pass.
+        """
         with _made(self.scratch):
-            return run_tests(product, layers, self.scratch, self.log, self.watcher)
+            write_files(self.scratch, self._kept().values(), _KEPT)
+            return run_tests(self.scratch, layers, self.scratch, self.log, self.watcher)
 
     def _run(self, number: int) -> None:
         with _made(self.scratch):
