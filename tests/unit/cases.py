@@ -236,6 +236,9 @@ LOOKED_UP = {
     "host-need-option-unknown": case(
         append(TOOL, "host-needs: [{header: a.h, package: a-dev, module: a, when: hours}]\n")
     ),
+    "requirement-option-unknown": case(
+        replace(EXTRA, "requires: [tool]", "requires: [{name: tool, when: hours}]")
+    ),
     "host-need-of-no-kind": case(append(TOOL, "host-needs: [{package: a-dev, module: a}]\n")),
     "patches-option-unknown": case(append(TOOL, "patches: patch\n")),
     "patches-missing": case(

@@ -147,9 +147,13 @@ class LayerFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Requirement:
-    """A word that an earlier layer must provide, at the sites that `suits` names (default: all)."""
+    """A word that an earlier layer must provide, at the sites that `suits` names (default: all).
+
+    `when`: an option that must be on for it to be needed.
+    """
 
     name: str
+    when: str = ""
     suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

@@ -122,7 +122,7 @@ def _option(name: str, data: dict[str, Any]) -> model.Option:
 def _need(data: str | dict[str, Any]) -> model.Requirement:
     if isinstance(data, str):
         return model.Requirement(name=data)
-    return model.Requirement(name=data["name"], suits=_suits(data))
+    return model.Requirement(suits=_suits(data), **_fields(data, "for"))
 
 
 def _host_need(data: dict[str, Any]) -> HostNeed:

@@ -147,15 +147,14 @@ def _option_references(layer: Layer) -> Iterator[tuple[Path, str]]:
         yield from ((("compatible", number, "value"), name) for name in _names(rule.value))
     for number, download in enumerate(layer.downloads):
         yield from _download_references(("downloads", number), download)
-    yield from _host_need_references(layer)
+    yield from _switches("host-needs", [need.when for need in layer.host_needs])
+    yield from _switches("requires", [need.when for need in layer.requires])
     if layer.patches:
         yield ("patches",), layer.patches
 
 
-def _host_need_references(layer: Layer) -> Iterator[tuple[Path, str]]:
-    for number, need in enumerate(layer.host_needs):
-        if need.when:
-            yield ("host-needs", number, "when"), need.when
+def _switches(key: str, names: list[str]) -> Iterator[tuple[Path, str]]:
+    yield from (((key, number, "when"), name) for number, name in enumerate(names) if name)
 
 
 def _source_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Check what goes together: layers, options, facts and versions, each decided layer by layer."""
+"""Check which options, facts and versions go together, layer by layer."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,6 @@ from packaging.version import InvalidVersion
 
 from sifwright.catalog.model import (
     Catalog,
-    Image,
     Layer,
     Option,
     Origin,
@@ -195,61 +194,6 @@ class Resolver:
         kind, _, name = reference.partition(".")
         is_known = kind == "fact" and name in self.fact_sources
         return [f"{name} ({self.fact_sources[name]})"] if is_known else []
-
-
-def layer_problems(
-    catalog: Catalog, layers: list[Layer], image: Image, site: Site
-) -> Iterator[Problem]:
-    """Yield what keeps these layers from going together in this order, which is the author's."""
-    where = f"image '{image.name}'"
-    provided: dict[str, str] = {}
-    for index, layer in enumerate(layers):
-        if bool(layer.bootstrap) != (index == 0):
-            yield _base_problem(catalog, layer, where, first=index == 0)
-        if layer in layers[:index]:
-            message = f"the image has layer '{layer.name}' twice"
-            yield Problem(where=where, what=message, fix="Keep it once.")
-            continue
-        for need in layer.requires:
-            if need.name not in provided and not why_not_suitable(need.suits, site):
-                yield _missing(catalog, layer, need.name, where, layers[0])
-        yield from _two_providers(layer, provided, where)
-        provided |= dict.fromkeys(layer.provides, layer.name)
-
-
-def _two_providers(layer: Layer, provided: Mapping[str, str], where: str) -> Iterator[Problem]:
-    """Refuse what an earlier layer provides, too: an image has one MPI and one torch."""
-    for thing in filter(provided.get, layer.provides):
-        message = f"'{provided[thing]}' and '{layer.name}' both provide '{thing}'"
-        yield Problem(where=where, what=message, fix="Keep one of the two layers.")
-
-
-def _base_problem(catalog: Catalog, layer: Layer, where: str, *, first: bool) -> Problem:
-    if not first:
-        message = f"the base layer '{layer.name}' is not the first layer"
-        return Problem(where=where, what=message, fix="Put it first and keep only one base.")
-    bases = ", ".join(name for name, base in catalog.layers.items() if base.bootstrap)
-    message = f"the first layer '{layer.name}' is not a base"
-    return Problem(where=where, what=message, fix=f"Start with one of: {bases}.")
-
-
-def _missing(catalog: Catalog, layer: Layer, need: str, where: str, image_base: Layer) -> Problem:
-    base = image_base.inspects
-    if base and need in base.provides:
-        return Problem(
-            where=where,
-            what=f"layer '{layer.name}' requires '{need}', which the image lacks that"
-            f" '{image_base.name}' starts from",
-            fix=f"Name one that has it: --set {image_base.name}.{base.option}=…",
-        )
-    providers = [other.name for other in catalog.layers.values() if need in other.provides]
-    return Problem(
-        where=where,
-        what=f"layer '{layer.name}' requires '{need}', which no layer before it provides",
-        fix=f"Put one of these before it: {', '.join(providers)}."
-        if providers
-        else f"No layer provides '{need}'; mend 'requires' of '{layer.name}'.",
-    )
 
 
 def _fact_source(layer: Layer, origin: Origin) -> str:

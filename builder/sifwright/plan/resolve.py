@@ -21,7 +21,8 @@ from sifwright.catalog.options import find_option, parse_text, refuse_value
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import PlanError, Problem, UsageError, quoted
 from sifwright.plan import base_request, sources
-from sifwright.plan.compatibility import Resolver, layer_problems
+from sifwright.plan.compatibility import Resolver
+from sifwright.plan.layer_order import layer_problems, option_problems
 from sifwright.plan.model import NAME, Plan, Step
 from sifwright.plan.native import HOST, build_key, native_catalog
 from sifwright.plan.select_layers import Selected, Selection, mpi_problems, select
@@ -58,6 +59,7 @@ def resolve(
         options = resolver.add(slot.layer, _given(slot, site, image, overrides))
         resolver.problems += sources.source_problems(slot.layer, options)
         decided.append((slot.layer, options))
+    resolver.problems += option_problems(catalog, decided, image, site)
     if not prefix:
         resolver.problems += mpi_problems(site, selection.layers, resolver.facts)
     if resolver.problems:

@@ -180,6 +180,17 @@ def test_something_may_be_required_at_some_sites(project: Path, run_cli: Cli) ->
     assert "layer 'extra' requires 'toolkit', which no layer before it provides" in refused.err
 
 
+def test_an_option_may_require_something(project: Path, run_cli: Cli) -> None:
+    needs = "requires: [tool, {name: toolkit, when: fast}]"
+    extra = replace("layers/extra/layer.yaml", "requires: [tool]", needs)
+    fast = "options:\n  fast: {type: boolean, description: x, default: false}\n"
+    option = replace("layers/extra/layer.yaml", "summary: ", f"{fast}summary: ")
+    assert "extra" in _names(_plan(project, extra, option))
+    refused = run_cli("--project", project, "plan", "here", "--set", "extra.fast=true")
+    message = "extra.fast: layer 'extra' requires 'toolkit', which no layer before it provides"
+    assert (refused.code, message in refused.err) == (4, True), refused.err
+
+
 def test_a_fact_that_does_not_fit_names_who_gave_it(project: Path, run_cli: Cli) -> None:
     refused = run_cli("--project", project, "plan", "here", "--set", "tool.version=2.0.0")
     assert "Nearest version that does: 1.1.0. Or change python (base.suite)." in refused.err
