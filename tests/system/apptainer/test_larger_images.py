@@ -1,4 +1,4 @@
-"""The packages of image pytorch-full, built on the image of site local; two ranks train."""
+"""Images pytorch-full and pytorch-horovod of site local, as they are; two ranks train."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import stacks
-from tests.stacks import opened
+from tests.stacks import Sif, opened
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [pytest.mark.image, pytest.mark.build, pytest.mark.slow]
 
-LAYERS = ("build-tools", "accelerate", "transformers", "deepspeed")
 TRAIN = r"""
 import gc, os, time
 os.environ["HOME"] = "/tmp"  # DeepSpeed writes there, and the container has no home
@@ -78,24 +77,34 @@ os.write(1, f"{os.environ['RANK']} ended {without_gloo()}\n".encode())
 """
 
 
+@pytest.fixture(scope="module")
+def full(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Sif:
+    path = stacks.whole("pytorch-full")
+    return opened(engine, path, tmp_path_factory.mktemp("full"))
+
+
 @pytest.mark.builds(
     "accelerate", "transformers", "deepspeed", by="make test-slow", depth="ran on CPUs"
 )
-def test_two_ranks_train(engine: str, image: Path, tmp_path: Path) -> None:
-    sif = opened(engine, stacks.built(image, "test-packages", LAYERS), tmp_path)
-    (sif.work / "train.py").write_text(TRAIN)
-    output = sif.says("conda-python-distributed", "--nproc-per-node", "2", "train.py")
+def test_two_ranks_train(full: Sif) -> None:
+    (full.work / "train.py").write_text(TRAIN)
+    output = full.says("conda-python-distributed", "--nproc-per-node", "2", "train.py")
     lines = [line for line in output.splitlines() if line.endswith(("True", "False"))]
     names = ("accelerate", "deepspeed", "ended")
     assert sorted(lines) == [f"{rank} {name} True" for rank in (0, 1) for name in names]
 
 
 @pytest.mark.builds("torchdata", by="make test-slow", depth="ran on CPUs")
-def test_a_loader_resumes(engine: str, image: Path, tmp_path: Path) -> None:
+def test_a_loader_resumes(full: Sif) -> None:
     """Run the layer's own test, which resumes a loader and refuses another version."""
-    sif = opened(engine, stacks.built(image, "test-torchdata", ("torchdata",)), tmp_path)
-    done = sif.test("torchdata", version="0.11.0")
+    done = full.test("torchdata", version="0.11.0")
     assert done.returncode == 0, done.stdout + done.stderr
-    other = sif.test("torchdata", version="0.10.0")
+    other = full.test("torchdata", version="0.10.0")
     assert other.returncode == 1
     assert "torchdata is 0.11.0, not 0.10.0" in other.stderr
+
+
+def test_horovod_adds_up(engine: str, tmp_path: Path) -> None:
+    sif = opened(engine, stacks.whole("pytorch-horovod"), tmp_path)
+    sums = [(str(rank), "[3.0]", "MPI") for rank in (0, 1)]
+    assert stacks.sums_of_horovod(sif, "--mpi", "--mpi-args=--allow-run-as-root") == sums
