@@ -1,12 +1,11 @@
-"""FlashAttention compiled without a GPU, in an image with NVIDIA's compiler and torch on Debian.
+"""Layers whose kernels are compiled without a GPU, by the compiler of NVIDIA's wheels on Debian.
 
-The layer is the real one. Its source has one family of kernels only (narrow_flash_attention.py).
+The layers are the real ones. FlashAttention's source has one family of kernels only.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -23,18 +22,36 @@ if TYPE_CHECKING:
 SECONDS = 9000
 pytestmark = [pytest.mark.slow, pytest.mark.build, pytest.mark.timeout(SECONDS + 400)]
 
-LAYERS = (
-    *("base-debian", "python-venv", "build-tools", "pytorch-wheel", "cuda-wheels"),
-    "flash-attention",
-)
-SETTINGS = ("pytorch-wheel.variant=cu130", "flash-attention.arch=sm_80")
-# cuobjdump lists each object of the library that holds code for a GPU.
+LAYERS = ("base-debian", "python-venv", "build-tools", "pytorch-wheel", "cuda-wheels")
+# cuobjdump lists each object of a library that holds code for a GPU.
 LIST = """
-import subprocess, flash_attn
-library = flash_attn.flash_attn_interface.flash_attn_gpu.__file__
-print(subprocess.check_output(["cuobjdump", "--list-elf", library], text=True))
+import json, pathlib, re, subprocess, sysconfig
+objects = {}
+for library in pathlib.Path(sysconfig.get_path("purelib")).rglob("*.so"):
+    if re.search("flash_attn|deepspeed", str(library)):
+        words = ["cuobjdump", "--list-elf", library]
+        listed = subprocess.run(words, capture_output=True, text=True).stdout
+        objects[library.name.split(".")[0]] = re.findall(r"\\.(\\w+)\\.cubin", listed)
+print(json.dumps(objects))
 """
-OBJECTS = 6
+FLASH_ATTENTION = {"flash_attn_2_cuda": 6}
+# Objects of each library: the operators for CPUs have none.
+DEEPSPEED = {
+    "dc_op": 0,
+    "fused_adam_op": 1,
+    "fused_lamb_op": 1,
+    "fused_lion_op": 1,
+    "inference_core_ops": 5,
+    "pin_memory_op": 0,
+    "quantizer_op": 5,
+    "ragged_ops": 1,
+    "random_ltd_op": 3,
+    "spatial_inference_op": 1,
+    "stochastic_transformer_op": 7,
+    "transformer_inference_op": 9,
+    "transformer_op": 7,
+    "utils_op": 0,
+}
 
 
 @pytest.fixture
@@ -42,9 +59,6 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     for name in ("defs", "runscripts"):
         shutil.copytree(ROOT / name, folder / name)
-    layers = [{"layer": layer} for layer in LAYERS]
-    text = json.dumps({"description": "FlashAttention, on Debian alone", "layers": layers})
-    (folder / "defs/images/flash-attention.yaml").write_text(text)
     return folder
 
 
@@ -58,15 +72,33 @@ def narrowed(project: Path, python_index_alone: Path) -> None:
     python_index_alone.write_text(yaml.safe_dump(rules))
 
 
+def compiled(engine: str, project: Path, layer: str, *settings: str) -> dict[str, list[str]]:
+    """Build an image with a layer; return the architecture of each object of its libraries."""
+    layers = [{"layer": name} for name in (*LAYERS, layer)]
+    text = json.dumps({"description": f"{layer}, on Debian alone", "layers": layers})
+    (project / "defs/images/kernels.yaml").write_text(text)
+    words = ["--project", project, "build", "slurm-generic", "kernels"]
+    for setting in ("pytorch-wheel.variant=cu130", f"{layer}.arch=sm_80", *settings):
+        words += ["--set", setting]
+    done = sifwright(*words, "--output", project / "build", timeout=SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    image = project / "build/slurm-generic/kernels/image.sif"
+    listed = run([engine, "exec", image, "python", "-c", LIST])
+    assert listed.returncode == 0, listed.stderr
+    image.unlink()  # 3 GB
+    objects: dict[str, list[str]] = json.loads(listed.stdout)
+    return objects
+
+
 @pytest.mark.builds("flash-attention", by="make test-slow", depth="imported", vendor="nvidia")
 @pytest.mark.usefixtures("narrowed")
 def test_flash_attention_is_compiled_and_imported(engine: str, project: Path) -> None:
-    words = ["--project", project, "build", "slurm-generic", "flash-attention"]
-    words += (word for setting in SETTINGS for word in ("--set", setting))
-    done = sifwright(*words, "--output", project / "build", timeout=SECONDS)
-    assert done.returncode == 0, done.stdout + done.stderr
-    image = project / "build/slurm-generic/flash-attention/image.sif"
-    listed = run([engine, "exec", image, "python", "-c", LIST])
-    assert listed.returncode == 0, listed.stderr
-    assert re.findall(r"\.(\w+)\.cubin", listed.stdout) == ["sm_80"] * OBJECTS
-    image.unlink()  # 3 GB
+    objects = compiled(engine, project, "flash-attention")
+    assert objects == {name: ["sm_80"] * count for name, count in FLASH_ATTENTION.items()}
+
+
+@pytest.mark.builds("deepspeed", by="make test-slow", depth="imported", vendor="nvidia")
+@pytest.mark.usefixtures("python_index_alone")
+def test_operators_of_deepspeed_are_compiled_and_loaded(engine: str, project: Path) -> None:
+    objects = compiled(engine, project, "deepspeed", "deepspeed.ops=true")
+    assert objects == {name: ["sm_80"] * count for name, count in DEEPSPEED.items()}
