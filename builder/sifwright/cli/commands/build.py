@@ -1,7 +1,7 @@
 """The command `build`: build an image of a plan, unless it is up to date."""
 
 import shlex
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -38,36 +38,33 @@ HELP = "build the SIF, or an image with Docker, and test it"
 GROUP = "build"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    matrix.add_arguments(parser)
-    shared.add_build_options(parser)
-    parser.add_argument(
+ARGUMENTS = (
+    *shared.PLAN,
+    matrix.ARGUMENT,
+    *shared.BUILD_OPTIONS,
+    shared.argument(
         "--engine",
         choices=("apptainer", "docker"),
         default="apptainer",
         help="run the steps by apptainer, or by Docker Engine or podman's service (docker)",
-    )
-    parser.add_argument(
+    ),
+    shared.argument(
         "--format",
         choices=("sif", "image"),
         help="build a SIF, or an image of the engine (docker's default)",
-    )
-    shared.add_secret(parser)
-    shared.add_text(
-        parser,
-        "--until",
-        "LAYER",
-        "run the steps up to this layer's into the cache, and make no image",
-    )
-    locks.add_arguments(parser)
-    shared.add_text(
-        parser,
+    ),
+    shared.SECRET,
+    shared.text(
+        "--until", "LAYER", "run the steps up to this layer's into the cache, and make no image"
+    ),
+    *locks.ARGUMENTS,
+    shared.text(
         "--sign",
         "KEY",
         "sign the SIF: private key in PEM, or user or fingerprint of Apptainer's PGP keyring",
-    )
-    submission.add_arguments(parser)
+    ),
+    *submission.ARGUMENTS,
+)
 
 
 def run(arguments: Namespace) -> None:

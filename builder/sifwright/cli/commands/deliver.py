@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,23 +30,23 @@ _LOAD = {
 }
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the site, the image, the form and the SIF."""
-    shared.add_site_and_image(parser)
-    parser.add_argument(
+ARGUMENTS = (
+    shared.SITE,
+    shared.IMAGE,
+    shared.argument(
         "--as",
         dest="form",
         choices=tuple(SUFFIXES),
         default="",
         help="the form; default: that of the site's engine",
-    )
-    shared.add_text(parser, "--sif", "PATH", "the SIF; default: the one that was built")
-    shared.add_switch(
-        parser,
+    ),
+    shared.text("--sif", "PATH", "the SIF; default: the one that was built"),
+    shared.switch(
         "--elsewhere",
         "the jobs run on another machine: do not look for the mounts of an EDF file on this one",
-    )
-    shared.add_output_folder(parser)
+    ),
+    shared.OUTPUT_FOLDER,
+)
 
 
 def run(arguments: Namespace) -> None:

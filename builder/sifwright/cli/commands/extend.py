@@ -1,7 +1,7 @@
 """The command `extend`: write down what is asked for, and build it like any other image."""
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
@@ -24,20 +24,24 @@ GROUP = "build"
 _NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser)
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--requirements", metavar="FILE", help="requirements file for pip")
-    source.add_argument(
-        "--lock",
-        metavar="FILE",
-        help="lock file to install exactly: pylock.toml, uv.lock, pixi.lock, environment.yml",
-    )
-    shared.add_text(parser, "--name", "NAME", "name of the new image (IMAGE-extended)")
-    shared.add_switch(parser, "--dry-run", "show the plan only, as 'sifwright plan' does")
-    shared.add_set(parser)
-    shared.add_build_options(parser)
-    parser.set_defaults(engine="apptainer", format="sif", secret=(), sign="", until="")
+ARGUMENTS = (
+    shared.SITE,
+    shared.IMAGE,
+    shared.one_of(
+        shared.argument("--requirements", metavar="FILE", help="requirements file for pip"),
+        shared.argument(
+            "--lock",
+            metavar="FILE",
+            help="lock file to install exactly: pylock.toml, uv.lock, pixi.lock, environment.yml",
+        ),
+        required=True,
+    ),
+    shared.text("--name", "NAME", "name of the new image (IMAGE-extended)"),
+    shared.switch("--dry-run", "show the plan only, as 'sifwright plan' does"),
+    shared.SET,
+    *shared.BUILD_OPTIONS,
+    shared.defaults(engine="apptainer", format="sif", secret=(), sign="", until=""),
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,7 +1,7 @@
 """The command `inspect`: what an image is, as a page or as JSON."""
 
 import platform
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -25,19 +25,21 @@ GROUP = "look"
 _LONGEST = 100
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
+ARGUMENTS = (
+    shared.argument(
         "image",
         metavar="IMAGE",
         help="docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE, docker-daemon:NAME,"
         " or a SIF",
-    )
-    shared.add_text(parser, "--processor", "NAME", "as aarch64; default: this machine's")
-    only = parser.add_mutually_exclusive_group()
-    only.add_argument("--labels", action="store_true", help="print its labels only")
-    only.add_argument("--sbom", action="store_true", help="print a SIF's bill of materials")
-    only.add_argument("--provenance", action="store_true", help="print what a SIF was made from")
-    shared.add_json(parser)
+    ),
+    shared.text("--processor", "NAME", "as aarch64; default: this machine's"),
+    shared.one_of(
+        shared.switch("--labels", "print its labels only"),
+        shared.switch("--sbom", "print a SIF's bill of materials"),
+        shared.switch("--provenance", "print what a SIF was made from"),
+    ),
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> None:

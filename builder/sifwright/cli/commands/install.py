@@ -1,6 +1,6 @@
 """The command `install`: an image's layers as an installation on the host."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -25,21 +25,20 @@ HELP = "install an image's layers on the host, without a container"
 GROUP = "install"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    shared.add_progress(parser)
-    parser.add_argument(
+ARGUMENTS = (
+    *shared.PLAN,
+    shared.PROGRESS,
+    shared.argument(
         "--prefix", required=True, metavar="DIR", help="folder of the installation and its versions"
-    )
-    parser.add_argument(
+    ),
+    shared.argument(
         "--env-manager",
         choices=tuple(ENV_MANAGERS),
         help="kind of Python environment (the site's native.env-manager, else venv)",
-    )
-    shared.add_text(
-        parser, "--module", "NAME/VERSION", "name of its module (PyTorch/VERSION-native)"
-    )
-    submission.add_arguments(parser)
+    ),
+    shared.text("--module", "NAME/VERSION", "name of its module (PyTorch/VERSION-native)"),
+    *submission.ARGUMENTS,
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,6 +1,6 @@
 """The command `list`: the sites, images and layers of defs/."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from sifwright.catalog.model import Layer
 from sifwright.cli.options import arguments as shared
@@ -13,9 +13,10 @@ HELP = "show the sites, images and layers there are"
 GROUP = "describe"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("kind", nargs="?", choices=("sites", "images", "layers"), help="only these")
-    shared.add_json(parser)
+ARGUMENTS = (
+    shared.argument("kind", nargs="?", choices=("sites", "images", "layers"), help="only these"),
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> None:

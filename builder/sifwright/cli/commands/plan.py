@@ -1,6 +1,6 @@
 """The command `plan`: the steps of an image, and what a build of it would do here."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -22,11 +22,12 @@ HELP = "show what a build would run, what is cached, and why"
 GROUP = "describe"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    shared.add_output_folder(parser)
-    shared.add_switch(parser, "--explain", "show every option and who set it")
-    shared.add_json(parser)
+ARGUMENTS = (
+    *shared.PLAN,
+    shared.OUTPUT_FOLDER,
+    shared.switch("--explain", "show every option and who set it"),
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> None:

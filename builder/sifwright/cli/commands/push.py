@@ -1,7 +1,7 @@
 """The command `push`: put a SIF into a registry, partition by partition."""
 
 import platform
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,15 +20,12 @@ HELP = "push a SIF to a registry: only the partitions that it lacks"
 GROUP = "install"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("sif", metavar="SIF", help="an image")
-    parser.add_argument(
-        "target", metavar="oras://REGISTRY/NAME:TAG", help="its name in the registry"
-    )
-    shared.add_switch(
-        parser, "--whole", "push it as one blob, too, which 'apptainer pull oras://' can read"
-    )
-    shared.add_no_https(parser)
+ARGUMENTS = (
+    shared.argument("sif", metavar="SIF", help="an image"),
+    shared.argument("target", metavar="oras://REGISTRY/NAME:TAG", help="its name in the registry"),
+    shared.switch("--whole", "push it as one blob, too, which 'apptainer pull oras://' can read"),
+    shared.NO_HTTPS,
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,6 +1,6 @@
 """The command `report`: write the page about an image or an installation, or about all."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -36,11 +36,13 @@ NAME = "report.html"
 _BUILD = Path("build")
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser, is_required=False)
-    shared.add_switch(parser, "--all", "all sites and images: built, tested, stale, broken")
-    shared.add_list(parser, "--prefix", "DIR", "a native installation")
-    shared.add_text(parser, "--output", "FILE", "file to write (report.html in its folder)")
+ARGUMENTS = (
+    shared.OPTIONAL_SITE,
+    shared.IMAGE,
+    shared.switch("--all", "all sites and images: built, tested, stale, broken"),
+    shared.repeated("--prefix", "DIR", "a native installation"),
+    shared.text("--output", "FILE", "file to write (report.html in its folder)"),
+)
 
 
 def run(arguments: Namespace) -> None:

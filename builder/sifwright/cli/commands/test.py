@@ -1,6 +1,6 @@
 """The command `test`: the tests of all layers, in an image or an installation."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import emulation, matrix
@@ -14,11 +14,13 @@ HELP = "run the tests of all layers in an image or an installation"
 GROUP = "build"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser, is_required=False)
-    shared.add_text(parser, "--prefix", "DIR", "a native installation, in place of SITE and IMAGE")
-    shared.add_output_folder(parser)
-    shared.add_progress(parser)
+ARGUMENTS = (
+    shared.OPTIONAL_SITE,
+    shared.IMAGE,
+    shared.text("--prefix", "DIR", "a native installation, in place of SITE and IMAGE"),
+    shared.OUTPUT_FOLDER,
+    shared.PROGRESS,
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,7 +1,7 @@
 """The command `verify`: say whether a SIF is what was published and signed."""
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,17 +23,16 @@ HELP = "say whether a SIF is what was published and signed"
 GROUP = "look"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
+ARGUMENTS = (
+    shared.argument(
         "sif", metavar="SIF", help="an image, with its record.json beside it or signed"
-    )
-    shared.add_switch(
-        parser, "--rebuild", "build it from nothing, and name the first files that differ"
-    )
-    locks.add_arguments(parser)
-    shared.add_secret(parser)
-    shared.add_trust(parser)
-    shared.add_json(parser)
+    ),
+    shared.switch("--rebuild", "build it from nothing, and name the first files that differ"),
+    *locks.ARGUMENTS,
+    shared.SECRET,
+    *shared.TRUST,
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> int:

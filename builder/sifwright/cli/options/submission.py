@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -18,32 +18,27 @@ from sifwright.launch.submit.schedulers import SCHEDULERS
 PRINT = "print"
 # Each scheduler sets its own in a job; Flux the last one in those of 'flux batch'.
 _IN_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID", "FLUX_ENCLOSING_ID")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    names = ("", *SCHEDULERS, PRINT, *(f"{PRINT}:{name}" for name in SCHEDULERS))
-    parser.add_argument(
+_SUBMIT = ("", *SCHEDULERS, PRINT, *(f"{PRINT}:{name}" for name in SCHEDULERS))
+ARGUMENTS = (
+    shared.argument(
         "--submit",
         nargs="?",
         const="",
-        choices=names,
+        choices=_SUBMIT,
         metavar="SCHEDULER",
         help="run it by jobs of slurm, pbs or flux; default: the site's; print, print:slurm:"
         " submit nothing",
-    )
-    shared.add_switch(parser, "--wait", "with --submit: wait for the jobs to end")
-    shared.add_directive(parser, "with --submit: an option of the scheduler, as in partition=cpu")
-
-
-def add_place(parser: ArgumentParser) -> None:
-    """Add the options that say whose jobs are meant."""
-    shared.add_output_folder(parser)
-    shared.add_text(
-        parser,
-        "--prefix",
-        "DIR",
-        "the jobs of the installation in this folder, in place of --output",
-    )
+    ),
+    shared.switch("--wait", "with --submit: wait for the jobs to end"),
+    shared.directive("with --submit: an option of the scheduler, as in partition=cpu"),
+)
+# The options that say whose jobs are meant.
+PLACE = (
+    shared.OUTPUT_FOLDER,
+    shared.text(
+        "--prefix", "DIR", "the jobs of the installation in this folder, in place of --output"
+    ),
+)
 
 
 def require_submit(arguments: Namespace) -> None:
