@@ -79,24 +79,26 @@ def lines(facts: ImageFacts) -> Iterator[str]:
     yield f"{'as a base':<11}  {escape_name(_as_base(facts))}"
 
 
-def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
-    yield "image", facts.source
-    yield "digest", facts.digest
-    yield "size", f"{facts.bytes / 1e6:.1f} MB"
-    yield "processor", facts.processor
-    yield "system", " ".join(filter(None, (facts.os, facts.os_version))) or "not said"
-    yield "libc", facts.libc
-    yield "user", facts.user
-    yield from (("python", _python(item)) for item in facts.pythons)
-    yield "cuda", facts.cuda
-    yield "rocm", facts.rocm
-    yield from (("mpi", item) for item in facts.mpi)
+def _rows(facts: ImageFacts) -> list[tuple[str, str]]:
     by = {item.path: f" (by {item.set_by})" if item.set_by else "" for item in facts.plugins}
-    yield from (("plugin", f"{path}{how}") for path, how in by.items())
-    yield from (("env", _short(f"{name}={facts.environment[name]}")) for name in facts.environment)
     unread = facts.unread_environment
-    yield from (("env", f"{name}: only a shell can read its value") for name in unread)
-    yield from (("label", _short(f"{name}={facts.labels[name]}")) for name in sorted(facts.labels))
+    return [
+        ("image", facts.source),
+        ("digest", facts.digest),
+        ("size", f"{facts.bytes / 1e6:.1f} MB"),
+        ("processor", facts.processor),
+        ("system", " ".join(filter(None, (facts.os, facts.os_version))) or "not said"),
+        ("libc", facts.libc),
+        ("user", facts.user),
+        *(("python", _python(item)) for item in facts.pythons),
+        ("cuda", facts.cuda),
+        ("rocm", facts.rocm),
+        *(("mpi", item) for item in facts.mpi),
+        *(("plugin", f"{path}{how}") for path, how in by.items()),
+        *(("env", _short(f"{name}={value}")) for name, value in facts.environment.items()),
+        *(("env", f"{name}: only a shell can read its value") for name in unread),
+        *(("label", _short(f"{name}={value}")) for name, value in sorted(facts.labels.items())),
+    ]
 
 
 def _python(python: Python) -> str:

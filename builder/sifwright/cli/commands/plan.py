@@ -52,12 +52,14 @@ def show(plan: Plan, folder: Path, *, explain: bool) -> None:
         print_lines(_summaries(forecasts, folder))
 
 
-def _cells(outlook: StepForecast) -> Iterator[str]:
-    yield outlook.layer
-    yield "will run" if outlook.why else "cached"
-    yield "" if outlook.seconds is None else f"{outlook.seconds:.1f}"
-    yield "" if outlook.bytes is None else f"{outlook.bytes / 1e6:.1f}"
-    yield outlook.why.text if outlook.why else ""
+def _cells(outlook: StepForecast) -> tuple[str, ...]:
+    return (
+        outlook.layer,
+        "will run" if outlook.why else "cached",
+        "" if outlook.seconds is None else f"{outlook.seconds:.1f}",
+        "" if outlook.bytes is None else f"{outlook.bytes / 1e6:.1f}",
+        outlook.why.text if outlook.why else "",
+    )
 
 
 def _document(plan: Plan, output: Path) -> dict[str, object]:
