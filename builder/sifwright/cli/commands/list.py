@@ -2,7 +2,6 @@
 
 from argparse import Namespace
 
-from sifwright.catalog.model import Layer
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load
 from sifwright.plan.tested_builds import targets
@@ -39,9 +38,5 @@ def run(arguments: Namespace) -> None:
             "layers, which tests build them, and for whose GPUs" if kind == "layers" else kind
         )
         for name, text in texts[kind].items():
-            state = _state(catalog.layers[name]) if kind == "layers" else ""
+            state = f"{targets(catalog.layers[name]):<38}  " if kind == "layers" else ""
             print_line(f"  {name:<18}  {state}{text}")
-
-
-def _state(layer: Layer) -> str:
-    return f"{targets(layer):<38}  "

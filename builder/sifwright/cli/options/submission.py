@@ -91,15 +91,12 @@ def _command(arguments: Namespace, site: Site) -> str:
     words = ["sifwright", "install" if prefix else "build", site.name]
     words += [*filter(None, [arguments.image]), *matrix.words(arguments)]
     words += [f"--prefix={prefix}"] if prefix else []
-    words += _output_words(arguments)
+    # The job writes where this command would.
+    output = getattr(arguments, "output", "build")
+    words += [] if output == "build" else [f"--output={output}"]
     variable = ACCOUNTS.get(site.scheduler, "") if site.job.needs_account else ""
     before = f"{variable}=PROJECT " if variable and not os.environ.get(variable) else ""
     return f"{before}{shlex.join(words)} --submit"
-
-
-def _output_words(arguments: Namespace) -> list[str]:
-    output = getattr(arguments, "output", "build")
-    return [] if output == "build" else [f"--output={output}"]
 
 
 def site_of_jobs(site: Site, scheduler: str) -> Site:

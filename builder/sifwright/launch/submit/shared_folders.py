@@ -55,7 +55,10 @@ def step_cache() -> SharedFolder:
     root = cache_folder.root()
     cache_folder.make(root)
     with cache_folder.translate_errors(root):
-        file = _identity(root / _IDENTITY)
+        file = root / _IDENTITY
+        # It is written once, and no other folder has it.
+        with suppress(FileExistsError), file.open("x", encoding="ascii") as new:
+            new.write(secrets.token_hex())
         return SharedFolder(
             name="step cache",
             path=root.parent,
@@ -63,13 +66,6 @@ def step_cache() -> SharedFolder:
             digest=_digest(file),
             fix="Choose a folder that all nodes see: SIFWRIGHT_CACHE=DIR.",
         )
-
-
-def _identity(file: Path) -> Path:
-    """Write a file that no other folder has, once."""
-    with suppress(FileExistsError), file.open("x", encoding="ascii") as new:
-        new.write(secrets.token_hex())
-    return file
 
 
 def _digest(file: Path) -> str:
