@@ -3,7 +3,7 @@
 import platform
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -26,8 +26,6 @@ from sifwright.system.terminal import escape_name, print_json, print_table
 
 HELP = "say what of an image has known faults or is behind its updates"
 GROUP = "look"
-
-
 ARGUMENTS = (
     shared.argument(
         "target",
@@ -61,7 +59,7 @@ def run(arguments: Namespace) -> int:
         auditor = Auditor(contents=contents, data=source, record=record, catalog=catalog)
         result = _audited(auditor, name)
     if arguments.json or arguments.sarif:
-        print_json(result.sarif() if arguments.sarif else result.document())
+        print_json(result.sarif() if arguments.sarif else asdict(result))
     else:
         _print(result)
     return int(bool(result.findings))

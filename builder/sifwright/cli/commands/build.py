@@ -16,6 +16,7 @@ from sifwright.cli.options.context import (
     progress_of,
     resolve_plan,
 )
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import UsageError
 from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.graph import Task
@@ -36,8 +37,6 @@ from sifwright.system.progress import Progress
 
 HELP = "build the SIF, or an image with Docker, and test it"
 GROUP = "build"
-
-
 ARGUMENTS = (
     *shared.PLAN,
     matrix.ARGUMENT,
@@ -93,8 +92,7 @@ def _submit(images: Sequence[Namespace]) -> None:
     scheduler = submission.scheduler_of(first)
     sites = [submission.site_of_jobs(plan.site, scheduler) for plan in plans]
     notes = (_notes(arguments, plan) for arguments, plan in zip(images, plans, strict=True))
-    for line in dict.fromkeys(line for lines in notes for line in lines):
-        progress.note(line)
+    print_lines(dict.fromkeys(line for lines in notes for line in lines), progress.note)
     chains = [_tasks(*pair) for pair in zip(images, plans, strict=True)]
     home = jobs_place.of_images(first.output)
     submit_jobs.submit_tasks(first, sites, chains, home, progress.note)
@@ -120,8 +118,7 @@ def build(arguments: Namespace) -> None:
     """Build the image unless it is up to date; print where it is."""
     limit_checks.require()
     plan, progress = plan_of_part(arguments), progress_of(arguments)
-    for line in _notes(arguments, plan):
-        progress.note(line)
+    print_lines(_notes(arguments, plan), progress.note)
     request = request_build(plan, output_of(arguments, plan), _options(arguments, plan))
     _check_key(request)
     is_new = request.options.force or not request.is_current
@@ -146,8 +143,7 @@ def build(arguments: Namespace) -> None:
 
         sign_image(request.output.link, request.options.sign)
     result = _image_result if request.output.tag else _sif_result
-    for line in result(plan, request.output, "built" if is_new else "up to date"):
-        progress.note(line)
+    print_lines(result(plan, request.output, "built" if is_new else "up to date"), progress.note)
 
 
 def _check_key(request: BuildRequest) -> None:

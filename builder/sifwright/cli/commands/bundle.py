@@ -11,8 +11,6 @@ from sifwright.make_image.resolve_request.build_request import BuildOptions, req
 
 HELP = "write a lock and its files into one file for offline builds"
 GROUP = "build"
-
-
 ARGUMENTS = (
     *shared.PLAN,
     shared.argument("-o", dest="target", required=True, metavar="FILE", help="the new bundle"),

@@ -8,8 +8,6 @@ from sifwright.system.terminal import print_line
 
 HELP = "cancel the jobs of submitted builds"
 GROUP = "build"
-
-
 ARGUMENTS = submission.PLACE
 
 

@@ -18,8 +18,6 @@ from sifwright.system.terminal import print_line
 
 HELP = "say what this machine lacks for building an image"
 GROUP = "build"
-
-
 ARGUMENTS = (
     *shared.PLAN,
     shared.OUTPUT_FOLDER,

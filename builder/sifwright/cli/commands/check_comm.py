@@ -18,8 +18,6 @@ HELP = "time the collectives in the image, and prove its network"
 GROUP = "run"
 
 _QUICK = 16 << 20
-
-
 ARGUMENTS = (
     shared.SITE,
     shared.IMAGE,

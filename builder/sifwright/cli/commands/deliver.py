@@ -11,6 +11,7 @@ from sifwright.catalog.model import Site
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import matrix
 from sifwright.cli.options.context import load
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import Problem, UsageError
 from sifwright.make_image.deliver import deliver_image, engine_needs
 from sifwright.make_image.deliver.deliver_image import SUFFIXES, Delivery
@@ -28,8 +29,6 @@ _LOAD = {
     "podman-hpc": "podman-hpc load --input {0} && podman-hpc migrate {1}",
     "shifter": "skopeo copy oci-archive:{} docker://REGISTRY/NAME:TAG",
 }
-
-
 ARGUMENTS = (
     shared.SITE,
     shared.IMAGE,
@@ -66,8 +65,7 @@ def run(arguments: Namespace) -> None:
     mounts = "edf" in parts and not arguments.elsewhere
     if problems := tuple(_problems(site, sif, mounts=mounts)):
         raise UsageError(*problems)
-    for line in engine_needs.image_notes(site, sif):
-        note(line)
+    print_lines(engine_needs.image_notes(site, sif), note)
     name = f"localhost/{image_name.of_engine(image.name, site.name, values)}"
     for part in parts:
         path = sif.absolute().with_name(f"{image.name}{SUFFIXES[part]}")

@@ -18,8 +18,6 @@ from sifwright.report.diff.sides import Side, opened
 
 HELP = "say what differs between two images or plans"
 GROUP = "look"
-
-
 ARGUMENTS = (
     shared.argument(
         "old",

@@ -24,8 +24,6 @@ ANY_CENTRAL = "$SIFWRIGHT_IMAGES"
 _DATE = re.compile(r"20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
 _URL = re.compile(r"https?://[^\s'\"\\{}%]+")
 _PATH = re.compile(r"(/|\$[A-Za-z_]).*")
-
-
 ARGUMENTS = (
     *shared.installation(", writes DIR/SITE/IMAGE/easybuild"),
     shared.text(

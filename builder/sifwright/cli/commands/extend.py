@@ -10,6 +10,7 @@ from sifwright.catalog.model import Catalog
 from sifwright.cli.commands import build, plan
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load, output_of, progress_of
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import UsageError
 from sifwright.extend.extended_image import Extension, check, extended
 from sifwright.extend.locks.read_lock import read_locked
@@ -22,8 +23,6 @@ GROUP = "build"
 
 # Names of images under defs/: they become file names and labels.
 _NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")
-
-
 ARGUMENTS = (
     shared.SITE,
     shared.IMAGE,
@@ -63,8 +62,7 @@ def _save(arguments: Namespace, wanted: SavedExtension) -> None:
     """Write the extension into the folder of its image, and report its changes."""
     folder = Path(arguments.output) / arguments.site / arguments.image
     before, progress = SavedExtension.read(folder), progress_of(arguments)
-    for line in _changes(before, wanted):
-        progress.note(line)
+    print_lines(_changes(before, wanted), progress.note)
     if wanted != before:
         wanted.write(folder)
 

@@ -9,8 +9,6 @@ from sifwright.system.terminal import print_line
 
 HELP = "write a layered SIF as one with a single partition"
 GROUP = "build"
-
-
 ARGUMENTS = (
     shared.argument("sif", metavar="SIF", help="a layered SIF; with --compression also a flat one"),
     shared.argument("target", metavar="TARGET", help="the new flat SIF"),

@@ -11,8 +11,6 @@ from sifwright.system.terminal import print_line
 
 HELP = "write this machine's settings for a build by hand"
 GROUP = "build"
-
-
 ARGUMENTS = (shared.argument("folder", metavar="DIR", help="a folder that is not there yet"),)
 
 

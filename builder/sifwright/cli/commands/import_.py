@@ -37,8 +37,6 @@ _RENDERED = re.compile(r"# (?:Written by sifwright |Image \S+ for site \S+, writ
 # References to an argument: ARG NAME and {{ NAME }}.
 _ARGUMENT = r"(?im)^[^\S\n]*ARG\s(?:.*\\\n)*.*\b(?-i:{name})\b|\{{\{{\s*{name}\s*\}}\}}"
 _SHOWN_LINES = 8
-
-
 ARGUMENTS = (
     shared.argument(
         "recipe", metavar="FILE", help="a Dockerfile, or a definition file of Apptainer"

@@ -4,12 +4,13 @@ import platform
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from sifwright.cli.options import arguments as shared
-from sifwright.cli.options.output import print_lines
+from sifwright.cli.options.output import print_answer
 from sifwright.errors import UsageError
 from sifwright.images.contents.image_facts import ImageFacts, Python
 from sifwright.images.sif import sif_file
@@ -17,14 +18,12 @@ from sifwright.images.sources.inspect_image import facts_of
 from sifwright.make_image.attest.write_statements import PROVENANCE, SBOM
 from sifwright.make_image.resolve_request import adapt_base
 from sifwright.system.progress import QuietProgress, TextProgress
-from sifwright.system.terminal import escape_name, print_json, print_line
+from sifwright.system.terminal import escape_name, print_line
 
 HELP = "say what an image is: in a registry, archive, engine or SIF"
 GROUP = "look"
 
 _LONGEST = 100
-
-
 ARGUMENTS = (
     shared.argument(
         "image",
@@ -48,11 +47,11 @@ def run(arguments: Namespace) -> None:
         print_line(_statement(arguments.image, SBOM if arguments.sbom else PROVENANCE))
         return
     facts = _facts(arguments)
-    if arguments.json:
-        print_json(facts.labels if arguments.labels else asdict(facts))
-        return
     labels = (escape_name(f"{name}  {facts.labels[name]}") for name in sorted(facts.labels))
-    print_lines(labels if arguments.labels else lines(facts))
+    if arguments.labels:
+        print_answer(arguments, lambda: facts.labels, labels)
+    else:
+        print_answer(arguments, partial(asdict, facts), lines(facts))
 
 
 def _statement(image: str, name: str) -> str:

@@ -9,6 +9,7 @@ from sifwright.cli.commands.native_module import module_name, native_site
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import submission, submit_jobs
 from sifwright.cli.options.context import definitions, progress_of
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import MachineError, UsageError
 from sifwright.install.native import host_script, render_native
 from sifwright.install.native.choose_version import choose_version
@@ -23,8 +24,6 @@ from sifwright.plan.select_layers import IMAGES_ONLY
 
 HELP = "install an image's layers on the host, without a container"
 GROUP = "install"
-
-
 ARGUMENTS = (
     *shared.PLAN,
     shared.PROGRESS,
@@ -56,8 +55,7 @@ def run(arguments: Namespace) -> None:
     if arguments.submit is not None:
         _submit(arguments, request, progress.note)
         return
-    for line in submission.way_out(arguments, request.plan.site):
-        progress.note(line)
+    print_lines(submission.way_out(arguments, request.plan.site), progress.note)
     state = "up to date"
     if request.is_current:
         # A reader may remove nothing, and another process may install another version.

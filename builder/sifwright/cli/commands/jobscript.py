@@ -13,6 +13,7 @@ from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import matrix
 from sifwright.cli.options.context import load
+from sifwright.cli.options.output import print_lines
 from sifwright.images.sif.fingerprint import expected_digests
 from sifwright.install.native.native_folder import refuse_moved_environment
 from sifwright.launch import image_check, job_files, job_image_mpi, job_notes
@@ -29,8 +30,6 @@ HELP = "write the batch script that trains on N nodes of a site"
 GROUP = "run"
 
 _SUBMIT = {"local": "bash", "slurm": "sbatch", "pbs": "qsub", "flux": "flux batch"}
-
-
 ARGUMENTS = (
     shared.argument("--site", required=True, metavar="SITE", help="a site of 'sifwright list'"),
     shared.argument("--nodes", required=True, type=int, metavar="N", help="nodes of the job"),
@@ -141,8 +140,7 @@ def run(arguments: Namespace) -> None:
     if job.run_in == "container" and site.delivery == "sif":
         job = replace(job, request=_with_check(job.request))
     data = render_jobscript(job).encode()
-    for line in job_notes.notes_about_job(job, os.environ):
-        note(line)
+    print_lines(job_notes.notes_about_job(job, os.environ), note)
     if not arguments.output:
         # Not through the text layer: a terminal that knows ASCII only would change arguments.
         sys.stdout.flush()

@@ -11,8 +11,6 @@ from sifwright.plan.lint.apply_rules import lint_site
 
 HELP = "say what a site or an image gets wrong, and why"
 GROUP = "describe"
-
-
 ARGUMENTS = (
     *shared.PLAN,
     shared.JSON,

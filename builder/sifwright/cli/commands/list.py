@@ -10,8 +10,6 @@ from sifwright.system.terminal import print_json, print_line, print_table
 
 HELP = "show the sites, images and layers there are"
 GROUP = "describe"
-
-
 ARGUMENTS = (
     shared.argument("kind", nargs="?", choices=("sites", "images", "layers"), help="only these"),
     shared.JSON,

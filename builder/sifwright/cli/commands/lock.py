@@ -16,8 +16,6 @@ from sifwright.plan.resolve import resolve
 
 HELP = "write the lock of an image: every package with its sha256"
 GROUP = "build"
-
-
 ARGUMENTS = (
     *shared.PLAN,
     shared.OUTPUT_FOLDER,

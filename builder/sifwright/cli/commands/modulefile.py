@@ -11,8 +11,6 @@ from sifwright.install import modulefile, placement
 
 HELP = "print the modulefile of an installation, without EasyBuild"
 GROUP = "install"
-
-
 ARGUMENTS = (
     *shared.installation(),
     shared.argument(

@@ -17,8 +17,6 @@ GROUP = "install"
 
 _MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+")
 _PYTHON = re.compile(r"3\.[0-9]+")
-
-
 ARGUMENTS = (
     *shared.NATIVE_MODULE,
     shared.argument(

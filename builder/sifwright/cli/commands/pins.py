@@ -17,8 +17,6 @@ HELP = "list the sources of layers and their pins, or look one up"
 GROUP = "maintain"
 
 _SHOWN = 12
-
-
 ARGUMENTS = (
     shared.argument("layer", nargs="?", default="", metavar="LAYER", help="only this layer"),
     shared.argument(

@@ -20,8 +20,6 @@ from sifwright.system.terminal import print_json, print_line, print_table
 
 HELP = "show what a build would run, what is cached, and why"
 GROUP = "describe"
-
-
 ARGUMENTS = (
     *shared.PLAN,
     shared.OUTPUT_FOLDER,

@@ -9,8 +9,6 @@ from sifwright.system.terminal import print_line
 
 HELP = "pull a SIF that was pushed, with its signed statements"
 GROUP = "install"
-
-
 ARGUMENTS = (
     shared.argument("source", metavar="oras://REGISTRY/NAME:TAG", help="name in the registry"),
     shared.argument("target", nargs="?", metavar="SIF", help="a new file; default: NAME_TAG.sif"),

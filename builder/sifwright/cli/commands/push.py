@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import SifwrightError
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import DataType
@@ -18,8 +19,6 @@ from sifwright.system.terminal import note, print_line
 
 HELP = "push a SIF to a registry: only the partitions that it lacks"
 GROUP = "install"
-
-
 ARGUMENTS = (
     shared.argument("sif", metavar="SIF", help="an image"),
     shared.argument("target", metavar="oras://REGISTRY/NAME:TAG", help="its name in the registry"),
@@ -32,8 +31,7 @@ def run(arguments: Namespace) -> None:
     """Push the image, and print how many bytes that took."""
     sif = Path(arguments.sif)
     target = sif_registry.reference(arguments.target, http=arguments.no_https)
-    for line in _licences(sif):
-        note(line)
+    print_lines(_licences(sif), note)
     moved = sif_registry.push(sif, target, whole=arguments.whole, say=note)
     print_line(
         f"pushed: {arguments.target} ({moved.bytes} bytes sent, {moved.new} of {moved.blobs} blobs)"

@@ -18,8 +18,6 @@ from sifwright.system.terminal import print_line
 
 HELP = "write a definition file and a Dockerfile into a folder"
 GROUP = "build"
-
-
 ARGUMENTS = (
     *shared.PLAN,
     shared.argument(

@@ -34,8 +34,6 @@ GROUP = "look"
 
 NAME = "report.html"
 _BUILD = Path("build")
-
-
 ARGUMENTS = (
     shared.OPTIONAL_SITE,
     shared.IMAGE,

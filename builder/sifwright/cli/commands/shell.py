@@ -13,8 +13,6 @@ from sifwright.make_image.resolve_request.secrets import read_secrets
 
 HELP = "open a shell in the state before a layer"
 GROUP = "build"
-
-
 ARGUMENTS = (
     *shared.PLAN,
     shared.OUTPUT_FOLDER,

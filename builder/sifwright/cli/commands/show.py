@@ -10,8 +10,6 @@ from sifwright.report import show
 
 HELP = "explain one site, image or layer"
 GROUP = "describe"
-
-
 ARGUMENTS = (
     shared.argument("kind", choices=("site", "image", "layer"), help="what it is"),
     shared.argument("name", metavar="NAME", help="a name of 'sifwright list'"),

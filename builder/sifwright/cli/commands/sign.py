@@ -10,8 +10,6 @@ from sifwright.system.terminal import print_line
 
 HELP = "sign an image, in the SIF and in a file beside it"
 GROUP = "build"
-
-
 ARGUMENTS = (
     shared.argument("sif", metavar="SIF", help="an image that is not signed yet"),
     shared.argument(

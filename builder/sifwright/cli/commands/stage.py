@@ -11,8 +11,6 @@ from sifwright.system.terminal import print_line
 
 HELP = "prepare an environment or image for 'jobscript --stage'"
 GROUP = "run"
-
-
 ARGUMENTS = (
     shared.argument(
         "source",

@@ -20,8 +20,6 @@ HELP = "show the jobs of submitted builds"
 GROUP = "build"
 
 _STYLES = {"running": "cyan", "done": "green", "queued": "yellow"}
-
-
 ARGUMENTS = (
     *submission.PLACE,
     shared.one_of(

@@ -12,8 +12,6 @@ from sifwright.make_image.test_image.run_tests import rerun_tests
 
 HELP = "run the tests of all layers in an image or an installation"
 GROUP = "build"
-
-
 ARGUMENTS = (
     shared.OPTIONAL_SITE,
     shared.IMAGE,

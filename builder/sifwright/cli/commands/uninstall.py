@@ -13,8 +13,6 @@ from sifwright.system.terminal import print_line
 
 HELP = "remove an installation that 'install' has made"
 GROUP = "install"
-
-
 ARGUMENTS = (shared.argument("prefix", metavar="DIR", help="the --prefix of the installation"),)
 
 

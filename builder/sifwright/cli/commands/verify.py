@@ -21,8 +21,6 @@ from sifwright.plan.plan_file import parse_plan, settings_of
 
 HELP = "say whether a SIF is what was published and signed"
 GROUP = "look"
-
-
 ARGUMENTS = (
     shared.argument(
         "sif", metavar="SIF", help="an image, with its record.json beside it or signed"

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def print_lines(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str], say: Callable[[str], None] = print_line) -> None:
+    """Print each line, or give it to `say`."""
     for line in lines:
-        print_line(line)
+        say(line)
 
 
 def print_answer(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sifwright.catalog.model import Site
 from sifwright.catalog.project_folder import project_folder
+from sifwright.cli.options.output import print_lines
 from sifwright.cli.options.submission import PRINT, printed, scheduler_of
 from sifwright.errors import UsageError
 from sifwright.launch.submit import by_hand, job_script, shared_folders
@@ -41,8 +42,7 @@ def submit_tasks(
             note("up to date: no job is needed")
             return
         submission = replace(submission, folders=tuple(_folders(arguments, sites[0], home)))
-        for line in _remarks(submission, lacking):
-            note(line)
+        print_lines(_remarks(submission, lacking), note)
         if printed(arguments):
             _print(submission, lacking.jobs, note)
             return
@@ -84,5 +84,4 @@ def _print(
         steps = ", ".join(task.name for task in job.tasks)
         note(f"written: {script}: {steps} ({', '.join(job.images)})")
     note("nothing is submitted; by hand:" if written else "nothing is left to submit")
-    for line in by_hand.commands(submission, written):
-        note(line)
+    print_lines(by_hand.commands(submission, written), note)
