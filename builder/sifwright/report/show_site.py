@@ -57,17 +57,17 @@ def site_lines(site: Site) -> Iterator[str]:
     }
     for title, facts in sections.items():
         lines = (f"  {name:<19} {text}".rstrip() for name, text in facts if text)
-        yield from _titled(title, lines)
+        yield from titled(title, lines)
     yield from _environment(site)
     for title, texts in (
         ("limits", site.limits),
         ("not verified", site.unverified),
         ("read in", site.sources),
     ):
-        yield from _titled(title, (f"  {text}" for text in texts))
+        yield from titled(title, (f"  {text}" for text in texts))
 
 
-def _titled(title: str, lines: Iterable[str]) -> Iterator[str]:
+def titled(title: str, lines: Iterable[str]) -> Iterator[str]:
     """Yield lines below their title; nothing for no lines."""
     for number, line in enumerate(lines):
         if number == 0:
@@ -214,9 +214,9 @@ def _environment(site: Site) -> Iterator[str]:
     groups += [(f"{own} --host-mpi)", host.environment, host.reasons)] if host else []
     for title, values, reasons in groups:
         lines = [(f"  {name}={values[name]}", reasons.get(name)) for name in values]
-        yield from _titled(title, _because(lines))
+        yield from titled(title, _because(lines))
     unset = [(f"  {name}", reason) for name, reason in given.not_set.items()]
-    yield from _titled("environment that is left unset", _because(unset))
+    yield from titled("environment that is left unset", _because(unset))
 
 
 def _because(lines: Iterable[tuple[str, Reason | None]]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 import platform
 from argparse import Namespace
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -105,7 +104,9 @@ def _print(result: Audit) -> None:
     print_lines(map(escape_name, _lines(result)))
 
 
-def _lines(result: Audit) -> Iterator[str]:
-    yield f"{len(result.findings)} findings in {result.image}"
-    yield from (f"compared: {line}" for line in result.compared)
-    yield from (f"not compared: {line}" for line in result.unchecked)
+def _lines(result: Audit) -> list[str]:
+    return [
+        f"{len(result.findings)} findings in {result.image}",
+        *(f"compared: {line}" for line in result.compared),
+        *(f"not compared: {line}" for line in result.unchecked),
+    ]

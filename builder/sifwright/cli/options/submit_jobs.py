@@ -41,7 +41,7 @@ def submit_tasks(
         if not lacking.jobs and not lacking.earlier:
             note("up to date: no job is needed")
             return
-        submission = replace(submission, folders=tuple(_folders(arguments, sites[0], home)))
+        submission = replace(submission, folders=_folders(arguments, sites[0], home))
         print_lines(_remarks(submission, lacking), note)
         if printed(arguments):
             _print(submission, lacking.jobs, note)
@@ -68,11 +68,12 @@ def _remarks(submission: Submission, lacking: Missing) -> Iterator[str]:
             yield f"{job.name} {most}; if it ends early, submit again"
 
 
-def _folders(arguments: Namespace, site: Site, home: JobsPlace) -> Iterator[SharedFolder]:
-    yield shared_folders.program()
-    yield shared_folders.project(project_folder(arguments.project), site.name)
-    if home.images:
-        yield shared_folders.step_cache()
+def _folders(arguments: Namespace, site: Site, home: JobsPlace) -> tuple[SharedFolder, ...]:
+    return (
+        shared_folders.program(),
+        shared_folders.project(project_folder(arguments.project), site.name),
+        *([shared_folders.step_cache()] if home.images else []),
+    )
 
 
 def _print(
