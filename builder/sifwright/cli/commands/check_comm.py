@@ -39,12 +39,12 @@ ARGUMENTS = (
     shared.text("--launch", "COMMAND", "launcher and options, instead of the site's"),
     shared.text("--environment", "DIR", "run on the host, in this environment"),
     shared.JSON,
+    shared.defaults(settings=[]),
 )
 
 
 def run(arguments: Namespace) -> None:
     """Measure, and print the result; raises `TestError` if the network is not the site's."""
-    arguments.settings = []
     matrix.read_name(arguments)
     request = check.request(arguments)
     site, output = _on_host(arguments) if request.environment else _in_image(arguments)

@@ -18,6 +18,7 @@ ARGUMENTS = (
     shared.text("--prefix", "DIR", "a native installation, in place of SITE and IMAGE"),
     shared.OUTPUT_FOLDER,
     shared.PROGRESS,
+    shared.defaults(settings=[]),
 )
 
 
@@ -29,7 +30,6 @@ def run(arguments: Namespace) -> None:
     if arguments.prefix:
         rerun_on_host(native_folder(arguments.prefix), progress_of(arguments))
         return
-    arguments.settings = []
     matrix.read_name(arguments)
     plan = resolve_plan(arguments)
     emulation.start(plan, progress_of(arguments), compilers=True)
