@@ -9,6 +9,7 @@ from rich.text import Text
 from sifwright.catalog.model import JobFacts, Reason, Site
 from sifwright.catalog.site_contradictions import default_partition
 from sifwright.plan import site_policy
+from sifwright.system.terminal import ranges
 
 _VENDORS = {"amd": "AMD", "nvidia": "NVIDIA", "cpu": "no GPUs"}
 _GROUPS = {
@@ -97,10 +98,7 @@ def _nodes(site: Site) -> list[tuple[str, str]]:
 def _cpus(mask: str) -> str:
     """Return the CPUs of a mask as ranges: 0xfe is 1-7."""
     bits = f"{int(mask, 16):b}"[::-1]
-    numbers = [number for number, bit in enumerate(bits) if bit == "1"]
-    starts = [n for n in numbers if n - 1 not in numbers]
-    ends = [n for n in numbers if n + 1 not in numbers]
-    return ",".join(f"{a}-{b}" if a != b else str(a) for a, b in zip(starts, ends, strict=True))
+    return ranges(number for number, bit in enumerate(bits) if bit == "1")
 
 
 def _network(site: Site) -> list[tuple[str, str]]:
