@@ -3,9 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, repeat
 
-from rich.table import Table
-from rich.text import Text
-
 from sifwright.catalog.model import JobFacts, Reason, Site
 from sifwright.catalog.site_contradictions import default_partition
 from sifwright.plan import site_policy
@@ -19,21 +16,11 @@ _GROUPS = {
 }
 _PURGE = {"plain": "after module purge", "force": "after module --force purge"}
 _SEEN = {"own": "its own GPU only", "all": "all GPUs of its node"}
-_HEAD = ("site", "GPUs", "per node", "scheduler", "fabric", "image", "what it is")
+HEADS = ("site", "GPUs", "per node", "scheduler", "fabric", "image", "what it is")
 
 
-def site_table(sites: Iterable[Site]) -> Table:
-    """Return the sites, one in each row; only the last column is ever wrapped."""
-    table = Table(box=None, pad_edge=False)
-    for name in _HEAD:
-        table.add_column(name, no_wrap=name != _HEAD[-1])
-    for site in sites:
-        # Use Text: the words of a file are no markup.
-        table.add_row(*(Text(cell) for cell in _row(site)))
-    return table
-
-
-def _row(site: Site) -> tuple[str, ...]:
+def row(site: Site) -> tuple[str, ...]:
+    """Return what the table of all sites has of one, in the order of its heads."""
     started = site.launcher if site.launcher != site.scheduler else ""
     return (
         site.name,

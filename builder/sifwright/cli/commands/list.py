@@ -4,6 +4,7 @@ from argparse import Namespace
 
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load
+from sifwright.cli.options.output import table
 from sifwright.plan.tested_builds import targets
 from sifwright.report import show_site
 from sifwright.system.terminal import print_json, print_line, print_table
@@ -29,7 +30,8 @@ def run(arguments: Namespace) -> None:
         print_json({kind: texts[kind] for kind in kinds})
         return
     if kinds == ["sites"]:
-        print_table(show_site.site_table(catalog.sites.values()))
+        heads, rows = show_site.HEADS, map(show_site.row, catalog.sites.values())
+        print_table(table(heads, rows, wrapped=heads[-1:], head_style="table.header"))
         return
     for kind in kinds:
         print_line(
