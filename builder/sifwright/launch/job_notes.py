@@ -44,8 +44,10 @@ def _account(job: Job) -> Iterator[str]:
 def _arguments(job: Job) -> Iterator[str]:
     for value in job.request.arguments:
         if (match := _VARIABLE.search(value)) and not job.request.expand_variables:
-            text = f"{quoted(value)} is passed as it is: {match[0]} is replaced by its value with"
-            yield f"{text} --expand-variables only"
+            yield (
+                f"{quoted(value)} is passed as it is:"
+                f" {match[0]} is replaced by its value with --expand-variables only"
+            )
 
 
 def _loaded_image(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
@@ -53,16 +55,20 @@ def _loaded_image(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
     request, sif = job.request, environ.get("SIF", "")
     named = request.sif or request.modules or job.run_in != "container"
     if sif and not named and sif != request.built_sif:
-        text = f"the job takes SIF={quoted(sif)} of this shell if it is submitted here"
-        yield f"{text}, and its MPI was not looked at: name it with --sif"
+        yield (
+            f"the job takes SIF={quoted(sif)} of this shell if it is submitted here,"
+            " and its MPI was not looked at: name it with --sif"
+        )
 
 
 def _unchecked_image(job: Job) -> Iterator[str]:
     """Yield a note if the script cannot say which bytes the image has."""
     request = job.request
     if request.check_program and not (request.image_digests or request.modules):
-        text = f"no image is at {quoted(request.sif or request.built_sif, 200)}: the job compares"
-        yield f"{text} its image with a record.json beside it only; write the script after a build"
+        yield (
+            f"no image is at {quoted(request.sif or request.built_sif, 200)}: the job compares its"
+            " image with a record.json beside it only; write the script after a build"
+        )
 
 
 def _submission(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
@@ -75,5 +81,7 @@ def _submission(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
         variable = "SBATCH_TIMELIMIT" if name == "time" else f"SBATCH_{name.upper()}"
         value = environ.get(variable)
         if value and value != written[name]:
-            text = f"sbatch takes {variable}={quoted(value)} of this shell over --{name}="
-            yield f"{text}{written[name]} of the script: unset {variable}"
+            yield (
+                f"sbatch takes {variable}={quoted(value)} of this shell"
+                f" over --{name}={written[name]} of the script: unset {variable}"
+            )

@@ -82,9 +82,8 @@ def _submit(images: Sequence[Namespace]) -> None:
     from sifwright.cli.options import submit_jobs  # noqa: PLC0415  # seldom needed
 
     first, progress = images[0], progress_of(images[0])
-    locked = first.locked is not None or first.bundle
-    alone = first.until or first.sign or locked
-    if first.no_cache or first.engine == "docker" or alone:
+    named = (first.no_cache, first.until, first.sign, first.locked is not None, first.bundle)
+    if any(named) or first.engine == "docker":
         words = "--no-cache, --engine docker, --until, --sign, --locked, --bundle"
         fix = f"Leave out {words}."
         raise UsageError.of("jobs hand over the steps in the step cache", where="--submit", fix=fix)
@@ -102,16 +101,16 @@ def _tasks(arguments: Namespace, plan: Plan) -> list[Task]:
     from sifwright.launch.submit.tasks import image_tasks  # noqa: PLC0415  # seldom needed
 
     output = output_of(arguments, plan)
-    words = [
-        "build",
-        plan.site.name,
-        plan.image.name,
+    words = submission.command_words(
+        arguments,
+        *("build", plan.site.name, plan.image.name),
         f"--output={Path(arguments.output).absolute()}",
-    ]
-    words += [f"--tests={arguments.tests}", *(["--force"] if arguments.force else [])]
-    words += [f"--layout={arguments.layout}"] if arguments.layout else []
+        f"--tests={arguments.tests}",
+        *(["--force"] if arguments.force else []),
+        *([f"--layout={arguments.layout}"] if arguments.layout else []),
+    )
     request = request_build(plan, output, _options(arguments, plan))
-    return image_tasks(request, submission.command_words(arguments, *words))
+    return image_tasks(request, words)
 
 
 def build(arguments: Namespace) -> None:
@@ -219,5 +218,7 @@ def _sif_result(plan: Plan, output: ImageFolder, state: str) -> Iterator[str]:
     yield f"try it:     singularity {verb} {shlex.quote(str(output.link))} {program}".rstrip()
     if older := output.older():
         size = sum(path.stat().st_size for path in older) / 1e6
-        count = f"older images: {len(older)} in {output.folder} ({size:.0f} MB)"
-        yield f"{count}; remove them when no job uses them"
+        yield (
+            f"older images: {len(older)} in {output.folder} ({size:.0f} MB);"
+            " remove them when no job uses them"
+        )

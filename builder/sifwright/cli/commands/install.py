@@ -104,10 +104,12 @@ def _plan(arguments: Namespace, folder: NativeFolder) -> tuple[Plan, Path, str]:
 def _submit(arguments: Namespace, request: NativeRequest, note: Callable[[str], None]) -> None:
     """Submit one job, which goes on where an earlier one was stopped."""
     plan, root = request.plan, request.folder.root.absolute()
-    words = ["install", plan.site.name, plan.image.name, f"--prefix={root}"]
-    words += [f"--module={arguments.module}"] if arguments.module else []
-    words += [f"--env-manager={arguments.env_manager}"] if arguments.env_manager else []
-    words = submission.command_words(arguments, *words)
+    words = submission.command_words(
+        arguments,
+        *("install", plan.site.name, plan.image.name, f"--prefix={root}"),
+        *([f"--module={arguments.module}"] if arguments.module else []),
+        *([f"--env-manager={arguments.env_manager}"] if arguments.env_manager else []),
+    )
     chain = [] if request.is_current else [installation_task(plan, str(root), words)]
     home = jobs_place.of_installation(str(root))
     submit_jobs.submit_tasks(arguments, [plan.site], [chain], home, note)

@@ -87,8 +87,8 @@ def _write_fleet(arguments: Namespace, target: Path) -> Path:
         if state.state not in (MISSING, REFUSED):
             tests = f"tests: {state.tested}, " if state.tested else ""
             name = state.prefix or f"{state.site} {state.image}"
-            line = f"{name}: {state.state} ({tests}{state.days} days old)"
-            print_line(f"{line}{': ' if state.why else ''}{state.why}")
+            why = f": {state.why}" if state.why else ""
+            print_line(f"{name}: {state.state} ({tests}{state.days} days old){why}")
     if target.parent == _BUILD:
         _BUILD.mkdir(exist_ok=True)
     return _written(render_fleet(states, f"{now:%Y-%m-%d}"), target)

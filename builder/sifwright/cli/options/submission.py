@@ -87,13 +87,14 @@ def _command(arguments: Namespace, site: Site) -> str:
     """Return the line for a shell that submits the work, with an account if one is needed."""
     from sifwright.launch.job_rules import ACCOUNTS  # noqa: PLC0415  # only outside of jobs
 
-    prefix = getattr(arguments, "prefix", "")
-    words = ["sifwright", "install" if prefix else "build", site.name]
-    words += [*filter(None, [arguments.image]), *matrix.words(arguments)]
-    words += [f"--prefix={prefix}"] if prefix else []
-    # The job writes where this command would.
-    output = getattr(arguments, "output", "build")
-    words += [] if output == "build" else [f"--output={output}"]
+    prefix, output = getattr(arguments, "prefix", ""), getattr(arguments, "output", "build")
+    words = [
+        *("sifwright", "install" if prefix else "build", site.name),
+        *filter(None, [arguments.image]),
+        *matrix.words(arguments),
+        *([f"--prefix={prefix}"] if prefix else []),
+        *([] if output == "build" else [f"--output={output}"]),
+    ]
     variable = ACCOUNTS.get(site.scheduler, "") if site.job.needs_account else ""
     before = f"{variable}=PROJECT " if variable and not os.environ.get(variable) else ""
     return f"{before}{shlex.join(words)} --submit"
@@ -109,7 +110,10 @@ def site_of_jobs(site: Site, scheduler: str) -> Site:
         return site
     if not scheduler:
         message = f"users build no SIFs at site '{site.name}': {site.builds.why}"
-        fix = "Build on another machine, copy, install: docs/how-to/build-elsewhere.md. "
-        fix += f"By jobs of that machine: --submit {'|'.join(SCHEDULERS)}."
-        raise UsageError.of(message, where="--submit", fix=fix)
+        raise UsageError.of(
+            message,
+            where="--submit",
+            fix="Build on another machine, copy, install: docs/how-to/build-elsewhere.md."
+            f" By jobs of that machine: --submit {'|'.join(SCHEDULERS)}.",
+        )
     return replace(site, scheduler="local")

@@ -64,8 +64,10 @@ def _remarks(submission: Submission, lacking: Missing) -> Iterator[str]:
     limit = job_script.longest(submission)
     for job in lacking.jobs:
         if (hours := job.resources.hours) > limit:
-            most = f"asks for {limit:g} of {hours:g} hours, the queue's most"
-            yield f"{job.name} {most}; if it ends early, submit again"
+            yield (
+                f"{job.name} asks for {limit:g} of {hours:g} hours, the queue's most;"
+                " if it ends early, submit again"
+            )
 
 
 def _folders(arguments: Namespace, site: Site, home: JobsPlace) -> tuple[SharedFolder, ...]:
