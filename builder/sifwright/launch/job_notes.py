@@ -55,20 +55,16 @@ def _loaded_image(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
     request, sif = job.request, environ.get("SIF", "")
     named = request.sif or request.modules or job.run_in != "container"
     if sif and not named and sif != request.built_sif:
-        yield (
-            f"the job takes SIF={quoted(sif)} of this shell if it is submitted here,"
-            " and its MPI was not looked at: name it with --sif"
-        )
+        text = f"the job takes SIF={quoted(sif)} of this shell if it is submitted here"
+        yield f"{text}, and its MPI was not looked at: name it with --sif"
 
 
 def _unchecked_image(job: Job) -> Iterator[str]:
     """Yield a note if the script cannot say which bytes the image has."""
     request = job.request
     if request.check_program and not (request.image_digests or request.modules):
-        yield (
-            f"no image is at {quoted(request.sif or request.built_sif, 200)}: the job compares its"
-            " image with a record.json beside it only; write the script after a build"
-        )
+        text = f"no image is at {quoted(request.sif or request.built_sif, 200)}: the job compares"
+        yield f"{text} its image with a record.json beside it only; write the script after a build"
 
 
 def _submission(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
