@@ -12,7 +12,7 @@ from sifwright.images.contents.packages import Package
 from sifwright.report.fleet import ImageState
 from sifwright.report.page.report_data import Facts
 from sifwright.report.page.sizes import LayerSize
-from sifwright.system.terminal import strip_control_characters
+from sifwright.system.terminal import escape_name
 
 _TEST = "test "
 
@@ -55,8 +55,11 @@ def _template(name: str) -> jinja2.Template:
 
 def _finalized(value: object) -> object:
     """Remove control characters from output: HTML has no way to write them."""
-    is_text = isinstance(value, str) and not hasattr(value, "__html__")
-    return strip_control_characters(str(value)) if is_text else value
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        lines = value.split("\n")
+        shown = (x if x.replace("\t", "").isprintable() else escape_name(x) for x in lines)
+        return "\n".join(shown)
+    return value
 
 
 def _text(name: str) -> str:
