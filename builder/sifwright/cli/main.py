@@ -159,5 +159,6 @@ def _add_commands(top: argparse.ArgumentParser, names: Sequence[str]) -> None:
         subparser = parsers.add_parser(
             name, help=command.HELP, description=command.HELP, allow_abbrev=False
         )
-        command.add_arguments(subparser)
+        for add in command.ARGUMENTS:
+            add(subparser)
         subparser.set_defaults(run=command.run)

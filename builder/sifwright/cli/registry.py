@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from sifwright.cli import commands
+from sifwright.cli.options.arguments import Argument
 
 # The groups of --help, in its order, with their titles.
 GROUPS = {
@@ -24,8 +25,7 @@ class Command(Protocol):
 
     HELP: str
     GROUP: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+    ARGUMENTS: Sequence[Argument]
 
     def run(self, arguments: argparse.Namespace) -> int | None:
         """Do the work; return the exit status, where None is 0."""

@@ -4,8 +4,6 @@ Sources: NVIDIA/pyxis, wiki "Usage"; eth-cscs/cscs-docs, docs/software/container
 podman-run(1); NERSC/podman-hpc, README; NERSC/shifter, doc/manuals/bash.
 """
 
-from collections.abc import Iterator
-
 from sifwright.catalog.model import Site
 from sifwright.launch.model import Job
 
@@ -34,22 +32,15 @@ def launcher_options(job: Job) -> tuple[str, ...]:
 
 def command(job: Job) -> str:
     """Return the command that starts a program in the image."""
-    return " ".join(_words(job.site))
-
-
-def _words(site: Site) -> Iterator[str]:
-    product = site.container_product
+    site, product = job.site, job.site.container_product
+    # Without the image's own environment, a task has the host's search path.
+    words = ["env", f"PATH={_PATH}", EXEC]
     if product in {"podman", "podman-hpc"}:
-        yield product
-        yield from (*_PODMAN, *_gpus(site), '"$IMAGE"')
+        words = [product, *_PODMAN, *_gpus(site), '"$IMAGE"']
     elif product == "shifter":
-        yield from ("shifter", '--image="$IMAGE"')
-        if site.vendor == "nvidia":
-            yield "--module=gpu"
-        yield EXEC
-    else:
-        # Without the image's own environment, a task has the host's search path.
-        yield from ("env", f"PATH={_PATH}", EXEC)
+        gpus = ["--module=gpu"] if site.vendor == "nvidia" else []
+        words = ["shifter", '--image="$IMAGE"', *gpus, EXEC]
+    return " ".join(words)
 
 
 def _gpus(site: Site) -> tuple[str, ...]:

@@ -124,47 +124,51 @@ def _joined(of_site: str, value: str) -> str:
     return value if not of_site or of_site in value else f"{of_site}{value and '&'}{value}"
 
 
-def _slurm(job: Job) -> Iterator[Directive]:
+def _slurm(job: Job) -> list[Directive]:
     facts, request = job.site.job, job.request
-    yield Directive("job-name", job.name)
-    yield Directive("nodes", str(request.nodes))
-    if facts.task_directives:
-        yield Directive("ntasks-per-node", str(job.tasks))
-        if job.cpus:
-            yield Directive("cpus-per-task", str(job.cpus))
-    if facts.gpu_directive == "gres":
-        yield Directive("gres", f"gpu:{job.gpus}")
-    elif facts.gpu_directive:
-        yield Directive("gpus-per-node", str(job.gpus))
-    yield from further(job.site, request)
-    yield from _values(time=job.time, account=request.account, signal=request.signal)
+    is_gres = facts.gpu_directive == "gres"
+    return [
+        *_values(
+            ("job-name", job.name),
+            ("nodes", str(request.nodes)),
+            ("ntasks-per-node", str(job.tasks) if facts.task_directives else ""),
+            ("cpus-per-task", str(job.cpus) if facts.task_directives and job.cpus else ""),
+            ("gres", f"gpu:{job.gpus}" if is_gres else ""),
+            ("gpus-per-node", str(job.gpus) if facts.gpu_directive and not is_gres else ""),
+        ),
+        *further(job.site, request),
+        *_values(("time", job.time), ("account", request.account), ("signal", request.signal)),
+    ]
 
 
-def _pbs(job: Job) -> Iterator[Directive]:
+def _pbs(job: Job) -> list[Directive]:
     chunk = [f"select={job.request.nodes}", f"mpiprocs={job.tasks}"]
     chunk += [f"{key}={value}" for key, value in job.site.job.select.items()]
-    yield Directive("N", job.name)
-    yield Directive("l", ":".join(chunk))
-    yield from further(job.site, job.request)
-    if job.time:
-        yield Directive("l", f"walltime={job.time}")
-    yield from _values(A=job.request.account)
+    time = f"walltime={job.time}" if job.time else ""
+    return [
+        *_values(("N", job.name), ("l", ":".join(chunk))),
+        *further(job.site, job.request),
+        *_values(("l", time), ("A", job.request.account)),
+    ]
 
 
-def _flux(job: Job) -> Iterator[Directive]:
-    yield Directive("job-name", job.name)
-    yield Directive("nodes", str(job.request.nodes))
-    yield Directive("exclusive")
-    yield from further(job.site, job.request)
-    if job.time:
-        yield Directive("time-limit", f"{_seconds(job.time)}s")
-    yield from _values(bank=job.request.account, signal=job.request.signal)
-    if job.site.rdzv_get_disabled:
-        yield Directive("setattr", "rdzv_get_en=0")
+def _flux(job: Job) -> list[Directive]:
+    request = job.request
+    return [
+        *_values(("job-name", job.name), ("nodes", str(request.nodes))),
+        Directive("exclusive"),
+        *further(job.site, request),
+        *_values(
+            ("time-limit", f"{_seconds(job.time)}s" if job.time else ""),
+            ("bank", request.account),
+            ("signal", request.signal),
+            ("setattr", "rdzv_get_en=0" if job.site.rdzv_get_disabled else ""),
+        ),
+    ]
 
 
-def _values(**values: str) -> Iterator[Directive]:
-    return (Directive(name, value) for name, value in values.items() if value)
+def _values(*pairs: tuple[str, str]) -> Iterator[Directive]:
+    return (Directive(name, value) for name, value in pairs if value)
 
 
 def _seconds(time: str) -> int:
@@ -172,9 +176,9 @@ def _seconds(time: str) -> int:
     return (hours * 60 + minutes) * 60 + seconds
 
 
-_WRITERS: dict[str, Callable[[Job], Iterator[Directive]]] = {
+_WRITERS: dict[str, Callable[[Job], list[Directive]]] = {
     "slurm": _slurm,
     "pbs": _pbs,
     "flux": _flux,
-    "local": lambda _: iter(()),
+    "local": lambda _: [],
 }

@@ -55,4 +55,4 @@ def _name(arguments: tuple[str, ...]) -> str:
     modules = [value for option, value in options if option == "-m"]
     name = modules[0] if modules else PurePath(rest[0] if rest else "").stem
     code = any(option == "-c" for option, _ in options)
-    return name if job_rules.is_word(name) and not code else "sifwright"
+    return name if job_rules.WORD.fullmatch(name) and not code else "sifwright"

@@ -122,10 +122,12 @@ def _not_said(job: Job, mpi: ImageMpi) -> Problem:
 
 def _nothing_common(job: Job, mpi: ImageMpi, names: tuple[str, ...]) -> Problem:
     origin = f"--pmi {job.request.pmi}" if job.request.pmi else _fact(job)
-    message = f"it speaks {_listed(names)} ({origin}), and the image has {mpi}, which"
-    message += f" {_listed(mpi.pmi)} starts: each rank would be alone, or abort"
-    fix = " ".join((*_ways(job, mpi), _WITHOUT))
-    return Problem(where=f"launcher {job.launcher}", what=message, fix=fix)
+    return Problem(
+        where=f"launcher {job.launcher}",
+        what=f"it speaks {_listed(names)} ({origin}), and the image has {mpi},"
+        f" which {_listed(mpi.pmi)} starts: each rank would be alone, or abort",
+        fix=" ".join((*_ways(job, mpi), _WITHOUT)),
+    )
 
 
 def _fact(job: Job) -> str:

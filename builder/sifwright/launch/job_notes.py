@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from sifwright.errors import quoted
 from sifwright.launch import job_mpi
@@ -13,13 +14,16 @@ _VARIABLE = re.compile(r"\$(\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)")
 
 
 def notes_about_job(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the notes about a job that is submitted from a shell with this environment."""
-    for part in (_launcher, _account, _arguments):
-        yield from part(job)
-    yield from job_mpi.mpi_notes(job)
-    yield from _loaded_image(job, environ)
-    yield from _unchecked_image(job)
-    yield from _submission(job, environ)
+    """Return the notes about a job that is submitted from a shell with this environment."""
+    return chain(
+        _launcher(job),
+        _account(job),
+        _arguments(job),
+        job_mpi.mpi_notes(job),
+        _loaded_image(job, environ),
+        _unchecked_image(job),
+        _submission(job, environ),
+    )
 
 
 def _launcher(job: Job) -> Iterator[str]:
@@ -40,8 +44,10 @@ def _account(job: Job) -> Iterator[str]:
 def _arguments(job: Job) -> Iterator[str]:
     for value in job.request.arguments:
         if (match := _VARIABLE.search(value)) and not job.request.expand_variables:
-            text = f"{quoted(value)} is passed as it is: {match[0]} is replaced by its value with"
-            yield f"{text} --expand-variables only"
+            yield (
+                f"{quoted(value)} is passed as it is:"
+                f" {match[0]} is replaced by its value with --expand-variables only"
+            )
 
 
 def _loaded_image(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
@@ -71,5 +77,7 @@ def _submission(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
         variable = "SBATCH_TIMELIMIT" if name == "time" else f"SBATCH_{name.upper()}"
         value = environ.get(variable)
         if value and value != written[name]:
-            text = f"sbatch takes {variable}={quoted(value)} of this shell over --{name}="
-            yield f"{text}{written[name]} of the script: unset {variable}"
+            yield (
+                f"sbatch takes {variable}={quoted(value)} of this shell"
+                f" over --{name}={written[name]} of the script: unset {variable}"
+            )

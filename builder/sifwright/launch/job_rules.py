@@ -15,7 +15,7 @@ ACCOUNTS = {"slurm": "SBATCH_ACCOUNT", "pbs": "PBS_ACCOUNT"}
 MAX_COUNT = 100_000
 _COUNT = f"Ask for 1 to {MAX_COUNT}."
 # Schedulers read directives with rules of their own for quotes, blanks and '#': plain words only.
-_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,63}")
+WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,63}")
 _TIME = re.compile(r"[0-9]{2,3}:[0-5][0-9]:[0-5][0-9]")
 _SIGNAL = re.compile(r"(B:)?[A-Z0-9]{1,8}@[0-9]{1,5}")
 # The run scripts expand WITH_CONDA unquoted: it is split at blanks, and * ? [ match files.
@@ -46,11 +46,6 @@ def launcher(site: Site, request: JobRequest) -> str:
 def run_in(site: Site, request: JobRequest) -> str:
     """Return where the job runs; the name of an environment asks for the host."""
     return request.run_in or ("host" if request.environment else site.run_in[0])
-
-
-def is_word(text: str) -> bool:
-    """Return whether every scheduler reads the text as it is in a directive."""
-    return _WORD.fullmatch(text) is not None
 
 
 def _nodes(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -148,8 +143,8 @@ def _directives(site: Site, request: JobRequest) -> Iterator[Problem]:
 def _words(_site: Site, request: JobRequest) -> Iterator[Problem]:
     plain = "Use a letter or digit, then letters, digits and _ . + @ -, 64 at most."
     for key, form, fix in (
-        ("account", _WORD, plain),
-        ("name", _WORD, plain),
+        ("account", WORD, plain),
+        ("name", WORD, plain),
         ("time", _TIME, "Write HH:MM:SS, for example 01:30:00."),
         ("signal", _SIGNAL, "Write NAME@SECONDS, for example USR1@120."),
         ("environment", _VENV, "Name a folder without blanks and * ? [ ] \\ in its path."),

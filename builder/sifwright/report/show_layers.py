@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from itertools import chain
 from typing import Any
 
 from sifwright.catalog.model import (
@@ -12,11 +13,13 @@ from sifwright.catalog.model import (
     Option,
     Origin,
     Requirement,
+    Source,
     TableCell,
 )
 from sifwright.errors import PlanError
 from sifwright.plan.resolve import resolve
 from sifwright.plan.tested_builds import describe
+from sifwright.report.show_site import titled
 
 
 def image_lines(catalog: Catalog, image: Image) -> Iterator[str]:
@@ -30,9 +33,7 @@ def image_lines(catalog: Catalog, image: Image) -> Iterator[str]:
     refused = {name: _refusal(catalog, image, name) for name in catalog.sites}
     yield "\nat sites"
     yield f"  {', '.join(name for name, why in refused.items() if not why) or 'none'}"
-    if any(refused.values()):
-        yield "\nnot at"
-        yield from (f"  {name:<18}{why}" for name, why in refused.items() if why)
+    yield from titled("not at", (f"  {name:<18}{why}" for name, why in refused.items() if why))
 
 
 def image_document(catalog: Catalog, image: Image) -> dict[str, Any]:
@@ -84,22 +85,21 @@ def layer_lines(layer: Layer) -> Iterator[str]:
         "takes": f"{layer.disk_mb} MB" if layer.disk_mb else "",
     }
     yield from (f"  {name:<18}{text}" for name, text in facts.items() if text)
-    if layer.options:
-        yield "\noptions"
-    for option in layer.options.values():
-        yield f"  {option.name} = {_default(option)}"
-        yield f"      {option.description}"
-        if option.enum:
-            yield f"      one of: {', '.join(map(str, option.enum))}"
-    if layer.sources:
-        yield "\nsources"
-    for source in layer.sources:
-        yield f"  {source.name:<18}{source.url}"
-        versions = (
-            f"{version} (unchecked)" if pin.unchecked else version
-            for version, pin in source.versions.items()
-        )
-        yield f"      versions: {', '.join(versions)}"
+    yield from titled("options", chain.from_iterable(map(_option, layer.options.values())))
+    yield from titled("sources", chain.from_iterable(map(_source, layer.sources)))
+
+
+def _option(option: Option) -> list[str]:
+    one_of = [f"      one of: {', '.join(map(str, option.enum))}"] if option.enum else []
+    return [f"  {option.name} = {_default(option)}", f"      {option.description}", *one_of]
+
+
+def _source(source: Source) -> list[str]:
+    versions = (
+        f"{version} (unchecked)" if pin.unchecked else version
+        for version, pin in source.versions.items()
+    )
+    return [f"  {source.name:<18}{source.url}", f"      versions: {', '.join(versions)}"]
 
 
 def _default(option: Option) -> str:

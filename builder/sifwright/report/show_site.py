@@ -1,13 +1,12 @@
 """One site in plain words, with the reason and source of what it sets; all sites as a table."""
 
 from collections.abc import Iterable, Iterator, Mapping
-
-from rich.table import Table
-from rich.text import Text
+from itertools import chain, repeat
 
 from sifwright.catalog.model import JobFacts, Reason, Site
 from sifwright.catalog.site_contradictions import default_partition
 from sifwright.plan import site_policy
+from sifwright.system.terminal import ranges
 
 _VENDORS = {"amd": "AMD", "nvidia": "NVIDIA", "cpu": "no GPUs"}
 _GROUPS = {
@@ -16,21 +15,12 @@ _GROUPS = {
     "several-nodes": "for launches on several nodes",
 }
 _PURGE = {"plain": "after module purge", "force": "after module --force purge"}
-_HEAD = ("site", "GPUs", "per node", "scheduler", "fabric", "image", "what it is")
+_SEEN = {"own": "its own GPU only", "all": "all GPUs of its node"}
+HEADS = ("site", "GPUs", "per node", "scheduler", "fabric", "image", "what it is")
 
 
-def site_table(sites: Iterable[Site]) -> Table:
-    """Return the sites, one in each row; only the last column is ever wrapped."""
-    table = Table(box=None, pad_edge=False)
-    for name in _HEAD:
-        table.add_column(name, no_wrap=name != _HEAD[-1])
-    for site in sites:
-        # Use Text: the words of a file are no markup.
-        table.add_row(*(Text(cell) for cell in _row(site)))
-    return table
-
-
-def _row(site: Site) -> tuple[str, ...]:
+def row(site: Site) -> tuple[str, ...]:
+    """Return what the table of all sites has of one, in the order of its heads."""
     started = site.launcher if site.launcher != site.scheduler else ""
     return (
         site.name,
@@ -54,18 +44,18 @@ def site_lines(site: Site) -> Iterator[str]:
         "on the host": _host(site),
     }
     for title, facts in sections.items():
-        lines = [(name, text) for name, text in facts if text]
-        yield from _titled(title, (f"  {name:<19} {text}".rstrip() for name, text in lines))
+        lines = (f"  {name:<19} {text}".rstrip() for name, text in facts if text)
+        yield from titled(title, lines)
     yield from _environment(site)
     for title, texts in (
         ("limits", site.limits),
         ("not verified", site.unverified),
         ("read in", site.sources),
     ):
-        yield from _titled(title, (f"  {text}" for text in texts))
+        yield from titled(title, (f"  {text}" for text in texts))
 
 
-def _titled(title: str, lines: Iterable[str]) -> Iterator[str]:
+def titled(title: str, lines: Iterable[str]) -> Iterator[str]:
     """Yield lines below their title; nothing for no lines."""
     for number, line in enumerate(lines):
         if number == 0:
@@ -73,57 +63,61 @@ def _titled(title: str, lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def _nodes(site: Site) -> Iterator[tuple[str, str]]:
+def _nodes(site: Site) -> list[tuple[str, str]]:
     node, driver = site.node, site.driver
     count = f"{node.gpus} on each node, " if node.gpus else ""
     arch = f", {site.arch}" if site.arch else ""
-    yield "GPUs", f"{count}{_VENDORS[site.vendor]}{arch}"
     cuda = f", runs CUDA {driver.cuda}" if driver.cuda else ""
-    yield "driver", f"{driver.version or 'unknown'}{cuda}" if driver.version or cuda else ""
-    yield "processor", site.processor
     per_task = f", {node.cpus_per_task} for each task with a GPU" if node.cpus_per_task else ""
-    yield "CPUs for jobs", f"{node.cpus}{per_task}" if node.cpus else ""
-    for number, mask in enumerate(node.cpu_masks):
-        yield f"CPUs of rank {number}", f"{_cpus(mask)} ({mask})"
-    seen = {"own": "its own GPU only", "all": "all GPUs of its node"}
-    yield "a rank sees", seen.get(site.gpu_visibility, "")
+    return [
+        ("GPUs", f"{count}{_VENDORS[site.vendor]}{arch}"),
+        ("driver", f"{driver.version or 'unknown'}{cuda}" if driver.version or cuda else ""),
+        ("processor", site.processor),
+        ("CPUs for jobs", f"{node.cpus}{per_task}" if node.cpus else ""),
+        *(
+            (f"CPUs of rank {n}", f"{_cpus(mask)} ({mask})")
+            for n, mask in enumerate(node.cpu_masks)
+        ),
+        ("a rank sees", _SEEN.get(site.gpu_visibility, "")),
+    ]
 
 
 def _cpus(mask: str) -> str:
     """Return the CPUs of a mask as ranges: 0xfe is 1-7."""
     bits = f"{int(mask, 16):b}"[::-1]
-    numbers = [number for number, bit in enumerate(bits) if bit == "1"]
-    starts = [n for n in numbers if n - 1 not in numbers]
-    ends = [n for n in numbers if n + 1 not in numbers]
-    return ",".join(f"{a}-{b}" if a != b else str(a) for a, b in zip(starts, ends, strict=True))
+    return ranges(number for number, bit in enumerate(bits) if bit == "1")
 
 
-def _network(site: Site) -> Iterator[tuple[str, str]]:
+def _network(site: Site) -> list[tuple[str, str]]:
     nics = f", {site.nics} adapters on each node" if site.nics else ""
-    yield "fabric", f"{site.fabric}{nics}" if site.fabric != "none" else ""
-    yield "ranks meet on", site.interface
-    yield "host's libfabric", site.libfabric
-    yield "host's MPI", f"{site.mpi} {site.mpi_version}".rstrip() if site.mpi != "none" else ""
-    if site.host_mpi:
-        yield "in containers", f"that MPI, with jobscript --host-mpi ({site.host_mpi.source})"
-    if site.rdzv_get_disabled:
-        yield "rendezvous GET", "disabled by the scheduler, for FI_CXI_RDZV_PROTO=alt_read"
-    if site.network_expect:
-        yield "check-comm wants", f"{', '.join(site.network_expect)} in NCCL's log"
+    brings = "that MPI, with jobscript --host-mpi"
+    disabled = "disabled by the scheduler, for FI_CXI_RDZV_PROTO=alt_read"
+    expected = ", ".join(site.network_expect)
+    return [
+        ("fabric", f"{site.fabric}{nics}" if site.fabric != "none" else ""),
+        ("ranks meet on", site.interface),
+        ("host's libfabric", site.libfabric),
+        ("host's MPI", f"{site.mpi} {site.mpi_version}".rstrip() if site.mpi != "none" else ""),
+        ("in containers", f"{brings} ({site.host_mpi.source})" if site.host_mpi else ""),
+        ("rendezvous GET", disabled if site.rdzv_get_disabled else ""),
+        ("check-comm wants", f"{expected} in NCCL's log" if expected else ""),
+    ]
 
 
-def _jobs(site: Site) -> Iterator[tuple[str, str]]:
+def _jobs(site: Site) -> list[tuple[str, str]]:
     job = site.job
-    yield "scheduler", site.scheduler if site.scheduler != "local" else "none"
     launchers = [site.launcher if site.launcher != "local" else "torchrun", *site.other_launchers]
-    yield "ranks start with", " or ".join(launchers)
-    yield from _launchers(site)
-    yield "ranks run in", ", ".join(site.run_in)
-    yield from _partitions(site)
-    yield "account", "must be given" if job.needs_account else ""
-    yield "time", f"{job.time}, unless asked for another" if job.time else ""
-    yield "directives", ", ".join(_directives(job))
-    yield "of each node", ", ".join(f"{key}={value}" for key, value in job.select.items())
+    return [
+        ("scheduler", site.scheduler if site.scheduler != "local" else "none"),
+        ("ranks start with", " or ".join(launchers)),
+        *_launchers(site),
+        ("ranks run in", ", ".join(site.run_in)),
+        *_partitions(site),
+        ("account", "must be given" if job.needs_account else ""),
+        ("time", f"{job.time}, unless asked for another" if job.time else ""),
+        ("directives", ", ".join(_directives(job))),
+        ("of each node", ", ".join(f"{key}={value}" for key, value in job.select.items())),
+    ]
 
 
 def _launchers(site: Site) -> Iterator[tuple[str, str]]:
@@ -154,39 +148,42 @@ def _pairs(directives: Mapping[str, str | bool]) -> Iterator[str]:
     return (name if value is True else f"{name}={value}" for name, value in directives.items())
 
 
-def _images(site: Site) -> Iterator[tuple[str, str]]:
-    yield "default", site.image
-    yield "layout", f"{site.layout}, {site.compression}"
-    yield from site_policy.facts(site)
-    yield "jobs that build", ", ".join(_pairs(site.builds.directives)) if site.builds else ""
-    for layer, options in site.options.items():
-        yield layer, ", ".join(f"{key} {value}" for key, value in options.items())
-    yield "for docker.io", site.registry_mirror
-    if "container" in site.run_in:
-        yield "run with", _engine(site)
-        yield from _listed("binds, if there", site.binds)
-        yield "central images", site.central
-        yield "modules bring", ", ".join(site.commands)
+def _images(site: Site) -> list[tuple[str, str]]:
+    return [
+        ("default", site.image),
+        ("layout", f"{site.layout}, {site.compression}"),
+        *site_policy.facts(site),
+        ("jobs that build", ", ".join(_pairs(site.builds.directives)) if site.builds else ""),
+        *((layer, _values(options)) for layer, options in site.options.items()),
+        ("for docker.io", site.registry_mirror),
+        *(_containers(site) if "container" in site.run_in else ()),
+    ]
 
 
-def _engine(site: Site) -> str:
+def _values(options: Mapping[str, object]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in options.items())
+
+
+def _containers(site: Site) -> list[tuple[str, str]]:
     known = f"{site.container_product} {site.container_version}".strip()
-    return f"{site.container_program} ({known})" if known else site.container_program
+    return [
+        ("run with", f"{site.container_program} ({known})" if known else site.container_program),
+        *zip(chain(["binds, if there"], repeat(" ")), site.binds, strict=False),
+        ("central images", site.central),
+        ("modules bring", ", ".join(site.commands)),
+    ]
 
 
-def _host(site: Site) -> Iterator[tuple[str, str]]:
+def _host(site: Site) -> list[tuple[str, str]]:
     modules = site.modules
-    for name, loaded in (("container", modules.container), ("host", modules.host)):
-        purged = f" {_PURGE[modules.purge]}" if modules.purge else ""
-        yield f"modules, {name}", f"{' '.join(loaded)}{purged}" if loaded else ""
-    yield "caches", site.cache
-    yield "disk of the nodes", site.local_disk.path if site.local_disk else ""
-    yield from site.proxies.items()
-
-
-def _listed(name: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for number, value in enumerate(values):
-        yield name if number == 0 else " ", value
+    purged = f" {_PURGE[modules.purge]}" if modules.purge else ""
+    groups = ("container", modules.container), ("host", modules.host)
+    return [
+        *((f"modules, {name}", " ".join(group) + purged) for name, group in groups if group),
+        ("caches", site.cache),
+        ("disk of the nodes", site.local_disk.path if site.local_disk else ""),
+        *site.proxies.items(),
+    ]
 
 
 def _environment(site: Site) -> Iterator[str]:
@@ -202,9 +199,9 @@ def _environment(site: Site) -> Iterator[str]:
     groups += [(f"{own} --host-mpi)", host.environment, host.reasons)] if host else []
     for title, values, reasons in groups:
         lines = [(f"  {name}={values[name]}", reasons.get(name)) for name in values]
-        yield from _titled(title, _because(lines))
+        yield from titled(title, _because(lines))
     unset = [(f"  {name}", reason) for name, reason in given.not_set.items()]
-    yield from _titled("environment that is left unset", _because(unset))
+    yield from titled("environment that is left unset", _because(unset))
 
 
 def _because(lines: Iterable[tuple[str, Reason | None]]) -> Iterator[str]:

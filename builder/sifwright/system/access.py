@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from sifwright.errors import UsageError
+from sifwright.system import ids
 
 _FIX = "Name another folder."
 
@@ -39,8 +40,5 @@ def _whose(folder: Path) -> str:
     if os.statvfs(folder).f_flag & os.ST_RDONLY:
         return "its file system is for reading only"
     status = folder.stat()
-    try:
-        owner = folder.owner()
-    except KeyError:
-        owner = str(status.st_uid)
-    return f"it belongs to {owner}, mode {stat.S_IMODE(status.st_mode):04o}"
+    mode = stat.S_IMODE(status.st_mode)
+    return f"it belongs to {ids.user_name(status.st_uid)}, mode {mode:04o}"

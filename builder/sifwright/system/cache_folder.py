@@ -85,8 +85,12 @@ def _refuse_others(folder: Path) -> None:
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         mode = f"{stat.S_IMODE(status.st_mode):04o}"
         message = f"other users can write to the step cache (mode {mode}), so into images, too"
-        fix = f"Remove it (rm -r {folder}), since its results cannot be trusted, or choose another"
-        raise MachineError.of(message, where=str(folder), fix=f"{fix} with SIFWRIGHT_CACHE.")
+        raise MachineError.of(
+            message,
+            where=str(folder),
+            fix=f"Remove it (rm -r {folder}), since its results cannot be trusted,"
+            " or choose another with SIFWRIGHT_CACHE.",
+        )
 
 
 def _home() -> Path:

@@ -5,7 +5,7 @@ import os
 import pwd
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from sifwright.errors import Problem, UsageError
@@ -37,7 +37,7 @@ def why_one() -> str:
 
 def problems(install: str) -> Iterator[Problem]:
     """Yield what subordinate ids lack (subuid(5), newuidmap(1))."""
-    user = _user_name()
+    user = user_name(os.geteuid())
     for file in FILES:
         if _first_id(file, user) is None:
             # Ids that no user has: two users with the same ids could read each other's files.
@@ -53,12 +53,17 @@ def problems(install: str) -> Iterator[Problem]:
         yield Problem(what="'newuidmap' is missing; user namespaces need it", fix=install)
 
 
-def _user_name() -> str:
-    """Return the name of who runs this; not $USER, which survives a change of user."""
+def user_name(uid: int) -> str:
+    """Return the name of a user; not $USER, which survives a change of user."""
+    return _name(pwd.getpwuid, uid)
+
+
+def _name(entry: Callable[[int], Sequence[object]], number: int) -> str:
+    """Return the name of an id, which is first in its entry; without an entry, its number."""
     try:
-        return pwd.getpwuid(os.geteuid()).pw_name
+        return str(entry(number)[0])
     except KeyError:
-        return str(os.geteuid())
+        return str(number)
 
 
 def other_group() -> tuple[str, str] | None:
@@ -70,14 +75,9 @@ def other_group() -> tuple[str, str] | None:
         own = pwd.getpwuid(os.geteuid()).pw_gid
     except KeyError:
         return None
-    return None if own == os.getegid() else (_group_name(os.getegid()), _group_name(own))
-
-
-def _group_name(gid: int) -> str:
-    try:
-        return grp.getgrgid(gid).gr_name
-    except KeyError:
-        return str(gid)
+    if own == os.getegid():
+        return None
+    return _name(grp.getgrgid, os.getegid()), _name(grp.getgrgid, own)
 
 
 def _ranges(file: Path) -> list[tuple[str, int, int]]:
@@ -92,7 +92,7 @@ def _ranges(file: Path) -> list[tuple[str, int, int]]:
 
 def subordinate_ids() -> tuple[int, int, int] | None:
     """Return first uid, first gid and count of the ranges for an image's ids."""
-    uids, gids = (_first_id(file, _user_name()) for file in FILES)
+    uids, gids = (_first_id(file, user_name(os.geteuid())) for file in FILES)
     return None if uids is None or gids is None else (uids, gids, _RANGE)
 
 

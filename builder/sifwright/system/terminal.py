@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,6 +53,15 @@ def print_line(line: str) -> None:
 def note(line: str) -> None:
     """Write a line for people to standard error, where it is part of no output."""
     sys.stderr.write(f"note: {line}\n")
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return 0-3,8 for 0, 1, 2, 3, 8."""
+    known = set(numbers)
+    starts = sorted(number for number in known if number - 1 not in known)
+    ends = sorted(number for number in known if number + 1 not in known)
+    pairs = zip(starts, ends, strict=True)
+    return ",".join(str(start) if start == end else f"{start}-{end}" for start, end in pairs)
 
 
 # The bytes from 128 that are no UTF-8, as surrogateescape (PEP 383) keeps them.

@@ -14,7 +14,7 @@ from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.launch.comm import start
-from sifwright.launch.comm.start import RankLayout
+from sifwright.launch.comm.start import layout
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def slurm(local: Site) -> Site:
 
 
 def test_without_a_scheduler_two_ranks_are_started_here(local: Site) -> None:
-    assert start.shape(local, 0, 0, {}) == RankLayout(nodes=1, ranks_per_node=2)
-    assert start.shape(local, 1, 5, {}) == RankLayout(nodes=1, ranks_per_node=5)
-    assert start.launcher(local, RankLayout(nodes=1, ranks_per_node=2)) == []
+    assert start.shape(local, 0, 0, {}) == layout(1, 2)
+    assert start.shape(local, 1, 5, {}) == layout(1, 5)
+    assert start.launcher(local, layout(1, 2)) == []
 
 
 def test_without_a_scheduler_there_is_one_node(local: Site) -> None:
@@ -55,8 +55,8 @@ def test_without_a_scheduler_there_is_one_node(local: Site) -> None:
 
 
 def test_the_whole_allocation_with_a_rank_per_gpu(slurm: Site) -> None:
-    assert start.shape(slurm, 0, 0, SLURM) == RankLayout(nodes=3, ranks_per_node=2)
-    assert start.shape(slurm, 2, 1, SLURM) == RankLayout(nodes=2, ranks_per_node=1)
+    assert start.shape(slurm, 0, 0, SLURM) == layout(3, 2)
+    assert start.shape(slurm, 2, 1, SLURM) == layout(2, 1)
 
 
 def test_nodes_of_a_pbs_job_are_in_its_file(slurm: Site, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_nodes_of_a_pbs_job_are_in_its_file(slurm: Site, tmp_path: Path) -> None
     file.write_text("a\na\nb\nb\n")
     pbs = replace(slurm, scheduler="pbs", launcher="mpiexec")
     environ = {"PBS_JOBID": "1", "PBS_NODEFILE": str(file)}
-    assert start.shape(pbs, 0, 0, environ) == RankLayout(nodes=2, ranks_per_node=2)
+    assert start.shape(pbs, 0, 0, environ) == layout(2, 2)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_srun_is_told_what_starts_the_images_mpi() -> None:
     site = load_catalog(ROOT / "defs", ROOT).sites["lumi"]
     for pmi, told in ((("pmi1",), ["--mpi=pmi2"]), ((), [])):
         mpi = ImageMpi(name="mpich", pmi=pmi)
-        shape = start.RankLayout(nodes=2, ranks_per_node=8, mpi=mpi)
+        shape = replace(start.layout(2, 8), mpi=mpi)
         result = start.launcher(site, shape, {})
         assert [word for word in result if word.startswith("--mpi")] == told
 
@@ -121,9 +121,7 @@ def test_options_that_the_site_lacks_must_be_given(slurm: Site) -> None:
 
 def test_srun_gets_what_the_site_wants(slurm: Site) -> None:
     wanted = LauncherOptions(task_per_gpu=("--gpus-per-task=1",))
-    command = start.launcher(
-        replace(slurm, launch={"srun": wanted}), RankLayout(nodes=3, ranks_per_node=2)
-    )
+    command = start.launcher(replace(slurm, launch={"srun": wanted}), layout(3, 2))
     assert command == [
         *("srun", "--export=ALL", "--nodes=3", "--ntasks=6", "--ntasks-per-node=2"),
         *("--cpus-per-task=7", "--cpu-bind=mask_cpu:0xfe,0xfe00", "--gpus-per-task=1"),
@@ -132,7 +130,7 @@ def test_srun_gets_what_the_site_wants(slurm: Site) -> None:
 
 
 def test_masks_of_other_numbers_of_ranks_are_left_out(slurm: Site) -> None:
-    command = start.launcher(slurm, RankLayout(nodes=1, ranks_per_node=1))
+    command = start.launcher(slurm, layout(1, 1))
     assert not any("mask_cpu" in word for word in command)
 
 
@@ -145,7 +143,7 @@ def test_masks_of_other_numbers_of_ranks_are_left_out(slurm: Site) -> None:
     ],
 )
 def test_other_launchers(slurm: Site, name: str, expected: str) -> None:
-    command = start.launcher(replace(slurm, launcher=name), RankLayout(nodes=3, ranks_per_node=2))
+    command = start.launcher(replace(slurm, launcher=name), layout(3, 2))
     assert " ".join(command) == expected
 
 
@@ -192,7 +190,7 @@ def test_flux_is_asked_for_the_host_of_rank_0(slurm: Site, tmp_path: Path) -> No
 
 def test_open_mpi_brings_other_nodes_what_is_named(slurm: Site) -> None:
     site, environ = replace(slurm, launcher="mpirun"), {"SIFWRIGHT_MASTER_HOST": "a", "HOME": "/"}
-    two, first = RankLayout(nodes=2, ranks_per_node=2), RankLayout(nodes=1, ranks_per_node=2)
+    two, first = layout(2, 2), layout(1, 2)
     assert start.launcher(site, two, environ)[-2:] == ["-x", "SIFWRIGHT_MASTER_HOST"]
     assert "-x" not in start.launcher(site, two, {})
     assert "-x" not in start.launcher(site, first, environ)
@@ -206,4 +204,4 @@ def test_site_without_images_is_refused(slurm: Site) -> None:
 
 def test_every_site_can_start_it() -> None:
     for site in load_catalog(ROOT / "defs", ROOT).sites.values():
-        assert isinstance(start.launcher(site, RankLayout(nodes=2, ranks_per_node=4)), list)
+        assert isinstance(start.launcher(site, layout(2, 4)), list)

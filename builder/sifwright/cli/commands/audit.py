@@ -1,9 +1,8 @@
 """The command `audit`: what of an image has known faults or is behind."""
 
 import platform
-from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from dataclasses import replace
+from argparse import Namespace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -26,30 +25,26 @@ from sifwright.system.terminal import escape_name, print_json, print_table
 
 HELP = "say what of an image has known faults or is behind its updates"
 GROUP = "look"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
+ARGUMENTS = (
+    shared.argument(
         "target",
         metavar="SITE|IMAGE",
         help="a site of 'sifwright list', an image as 'inspect' takes it, a lock or a bundle",
-    )
-    parser.add_argument(
-        "image", metavar="IMAGE", nargs="?", default="", help="an image of the site"
-    )
-    shared.add_output_folder(parser)
-    shared.add_text(parser, "--osv", "FILE|URL", "a dump of OSV's vulnerabilities: all.zip")
-    shared.add_text(parser, "--data", "DIR|TAR", "read all data from there; ask no server")
-    shared.add_text(
-        parser,
+    ),
+    shared.argument("image", metavar="IMAGE", nargs="?", default="", help="an image of the site"),
+    shared.OUTPUT_FOLDER,
+    shared.text("--osv", "FILE|URL", "a dump of OSV's vulnerabilities: all.zip"),
+    shared.text("--data", "DIR|TAR", "read all data from there; ask no server"),
+    shared.text(
         "--save",
         "DIR",
         "write the data that was read into a new folder, for --data and 'bundle --audit'",
-    )
-    shared.add_text(parser, "--processor", "NAME", "as aarch64; default: this machine's")
-    output = parser.add_mutually_exclusive_group()
-    output.add_argument("--json", action="store_true", help="print JSON")
-    output.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0")
+    ),
+    shared.text("--processor", "NAME", "as aarch64; default: this machine's"),
+    shared.one_of(
+        shared.switch("--json", "print JSON"), shared.switch("--sarif", "print SARIF 2.1.0")
+    ),
+)
 
 
 def run(arguments: Namespace) -> int:
@@ -63,7 +58,7 @@ def run(arguments: Namespace) -> int:
         auditor = Auditor(contents=contents, data=source, record=record, catalog=catalog)
         result = _audited(auditor, name)
     if arguments.json or arguments.sarif:
-        print_json(result.sarif() if arguments.sarif else result.document())
+        print_json(result.sarif() if arguments.sarif else asdict(result))
     else:
         _print(result)
     return int(bool(result.findings))
@@ -109,7 +104,9 @@ def _print(result: Audit) -> None:
     print_lines(map(escape_name, _lines(result)))
 
 
-def _lines(result: Audit) -> Iterator[str]:
-    yield f"{len(result.findings)} findings in {result.image}"
-    yield from (f"compared: {line}" for line in result.compared)
-    yield from (f"not compared: {line}" for line in result.unchecked)
+def _lines(result: Audit) -> list[str]:
+    return [
+        f"{len(result.findings)} findings in {result.image}",
+        *(f"compared: {line}" for line in result.compared),
+        *(f"not compared: {line}" for line in result.unchecked),
+    ]

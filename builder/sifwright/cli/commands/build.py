@@ -1,7 +1,7 @@
 """The command `build`: build an image of a plan, unless it is up to date."""
 
 import shlex
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -16,6 +16,7 @@ from sifwright.cli.options.context import (
     progress_of,
     resolve_plan,
 )
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import UsageError
 from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.graph import Task
@@ -36,38 +37,33 @@ from sifwright.system.progress import Progress
 
 HELP = "build the SIF, or an image with Docker, and test it"
 GROUP = "build"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    matrix.add_arguments(parser)
-    shared.add_build_options(parser)
-    parser.add_argument(
+ARGUMENTS = (
+    *shared.PLAN,
+    matrix.ARGUMENT,
+    *shared.BUILD_OPTIONS,
+    shared.argument(
         "--engine",
         choices=("apptainer", "docker"),
         default="apptainer",
         help="run the steps by apptainer, or by Docker Engine or podman's service (docker)",
-    )
-    parser.add_argument(
+    ),
+    shared.argument(
         "--format",
         choices=("sif", "image"),
         help="build a SIF, or an image of the engine (docker's default)",
-    )
-    shared.add_secret(parser)
-    shared.add_text(
-        parser,
-        "--until",
-        "LAYER",
-        "run the steps up to this layer's into the cache, and make no image",
-    )
-    locks.add_arguments(parser)
-    shared.add_text(
-        parser,
+    ),
+    shared.SECRET,
+    shared.text(
+        "--until", "LAYER", "run the steps up to this layer's into the cache, and make no image"
+    ),
+    *locks.ARGUMENTS,
+    shared.text(
         "--sign",
         "KEY",
         "sign the SIF: private key in PEM, or user or fingerprint of Apptainer's PGP keyring",
-    )
-    submission.add_arguments(parser)
+    ),
+    *submission.ARGUMENTS,
+)
 
 
 def run(arguments: Namespace) -> None:
@@ -86,9 +82,8 @@ def _submit(images: Sequence[Namespace]) -> None:
     from sifwright.cli.options import submit_jobs  # noqa: PLC0415  # seldom needed
 
     first, progress = images[0], progress_of(images[0])
-    locked = first.locked is not None or first.bundle
-    alone = first.until or first.sign or locked
-    if first.no_cache or first.engine == "docker" or alone:
+    named = (first.no_cache, first.until, first.sign, first.locked is not None, first.bundle)
+    if any(named) or first.engine == "docker":
         words = "--no-cache, --engine docker, --until, --sign, --locked, --bundle"
         fix = f"Leave out {words}."
         raise UsageError.of("jobs hand over the steps in the step cache", where="--submit", fix=fix)
@@ -96,8 +91,7 @@ def _submit(images: Sequence[Namespace]) -> None:
     scheduler = submission.scheduler_of(first)
     sites = [submission.site_of_jobs(plan.site, scheduler) for plan in plans]
     notes = (_notes(arguments, plan) for arguments, plan in zip(images, plans, strict=True))
-    for line in dict.fromkeys(line for lines in notes for line in lines):
-        progress.note(line)
+    print_lines(dict.fromkeys(line for lines in notes for line in lines), progress.note)
     chains = [_tasks(*pair) for pair in zip(images, plans, strict=True)]
     home = jobs_place.of_images(first.output)
     submit_jobs.submit_tasks(first, sites, chains, home, progress.note)
@@ -107,24 +101,23 @@ def _tasks(arguments: Namespace, plan: Plan) -> list[Task]:
     from sifwright.launch.submit.tasks import image_tasks  # noqa: PLC0415  # seldom needed
 
     output = output_of(arguments, plan)
-    words = [
-        "build",
-        plan.site.name,
-        plan.image.name,
+    words = submission.command_words(
+        arguments,
+        *("build", plan.site.name, plan.image.name),
         f"--output={Path(arguments.output).absolute()}",
-    ]
-    words += [f"--tests={arguments.tests}", *(["--force"] if arguments.force else [])]
-    words += [f"--layout={arguments.layout}"] if arguments.layout else []
+        f"--tests={arguments.tests}",
+        *(["--force"] if arguments.force else []),
+        *([f"--layout={arguments.layout}"] if arguments.layout else []),
+    )
     request = request_build(plan, output, _options(arguments, plan))
-    return image_tasks(request, submission.command_words(arguments, *words))
+    return image_tasks(request, words)
 
 
 def build(arguments: Namespace) -> None:
     """Build the image unless it is up to date; print where it is."""
     limit_checks.require()
     plan, progress = plan_of_part(arguments), progress_of(arguments)
-    for line in _notes(arguments, plan):
-        progress.note(line)
+    print_lines(_notes(arguments, plan), progress.note)
     request = request_build(plan, output_of(arguments, plan), _options(arguments, plan))
     _check_key(request)
     is_new = request.options.force or not request.is_current
@@ -149,8 +142,7 @@ def build(arguments: Namespace) -> None:
 
         sign_image(request.output.link, request.options.sign)
     result = _image_result if request.output.tag else _sif_result
-    for line in result(plan, request.output, "built" if is_new else "up to date"):
-        progress.note(line)
+    print_lines(result(plan, request.output, "built" if is_new else "up to date"), progress.note)
 
 
 def _check_key(request: BuildRequest) -> None:
@@ -226,5 +218,7 @@ def _sif_result(plan: Plan, output: ImageFolder, state: str) -> Iterator[str]:
     yield f"try it:     singularity {verb} {shlex.quote(str(output.link))} {program}".rstrip()
     if older := output.older():
         size = sum(path.stat().st_size for path in older) / 1e6
-        count = f"older images: {len(older)} in {output.folder} ({size:.0f} MB)"
-        yield f"{count}; remove them when no job uses them"
+        yield (
+            f"older images: {len(older)} in {output.folder} ({size:.0f} MB);"
+            " remove them when no job uses them"
+        )

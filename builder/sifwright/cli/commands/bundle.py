@@ -1,6 +1,6 @@
 """The command `bundle`: all that a locked build downloads, in one file."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 from sifwright.catalog.project_folder import project_folder
@@ -11,17 +11,14 @@ from sifwright.make_image.resolve_request.build_request import BuildOptions, req
 
 HELP = "write a lock and its files into one file for offline builds"
 GROUP = "build"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    parser.add_argument("-o", dest="target", required=True, metavar="FILE", help="the new bundle")
-    shared.add_progress(parser)
-    shared.add_text(parser, "--lock", "FILE", "the lock; default: locks/pylock.SITE-IMAGE.toml")
-    parser.add_argument(
-        "--audit", metavar="DIR", help="put the data of 'sifwright audit' in it, too"
-    )
-    parser.set_defaults(output="build")
+ARGUMENTS = (
+    *shared.PLAN,
+    shared.argument("-o", dest="target", required=True, metavar="FILE", help="the new bundle"),
+    shared.PROGRESS,
+    shared.text("--lock", "FILE", "the lock; default: locks/pylock.SITE-IMAGE.toml"),
+    shared.argument("--audit", metavar="DIR", help="put the data of 'sifwright audit' in it, too"),
+    shared.defaults(output="build"),
+)
 
 
 def run(arguments: Namespace) -> None:

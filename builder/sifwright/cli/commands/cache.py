@@ -2,7 +2,7 @@
 
 import re
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -37,11 +37,12 @@ class _Report:
     error: SifwrightError | None = None
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "verify", "prune"), help="what to do")
-    shared.add_text(parser, "--keep-size", "SIZE", "prune: size to keep, as 50G, 500M, 1.5T")
-    shared.add_switch(parser, "--dry-run", "prune: list, and remove nothing")
-    shared.add_json(parser)
+ARGUMENTS = (
+    shared.argument("action", choices=("list", "verify", "prune"), help="what to do"),
+    shared.text("--keep-size", "SIZE", "prune: size to keep, as 50G, 500M, 1.5T"),
+    shared.switch("--dry-run", "prune: list, and remove nothing"),
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,6 +1,6 @@
 """The command `cancel`: end the jobs of submitted builds."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from sifwright.cli.options import submission
 from sifwright.launch.submit.cancel import cancel
@@ -8,10 +8,7 @@ from sifwright.system.terminal import print_line
 
 HELP = "cancel the jobs of submitted builds"
 GROUP = "build"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    submission.add_place(parser)
+ARGUMENTS = submission.PLACE
 
 
 def run(arguments: Namespace) -> None:

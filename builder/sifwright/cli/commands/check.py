@@ -1,6 +1,6 @@
 """The command `check`: what this machine lacks for building an image."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
@@ -18,11 +18,10 @@ from sifwright.system.terminal import print_line
 
 HELP = "say what this machine lacks for building an image"
 GROUP = "build"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    shared.add_output_folder(parser)
+ARGUMENTS = (
+    *shared.PLAN,
+    shared.OUTPUT_FOLDER,
+)
 
 
 def run(arguments: Namespace) -> None:

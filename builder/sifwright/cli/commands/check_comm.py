@@ -1,6 +1,6 @@
 """The command `check-comm`: the speed of collectives, and the network that they use."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 from sifwright.catalog.model import Site
@@ -18,30 +18,33 @@ HELP = "time the collectives in the image, and prove its network"
 GROUP = "run"
 
 _QUICK = 16 << 20
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser)
-    shared.add_output_folder(parser)
-    add = parser.add_argument
-    add("--nodes", type=int, default=0, help="nodes to use (all of the allocation)")
-    add("--ranks-per-node", type=int, default=0, metavar="N", help="ranks per node (one per GPU)")
-    add(
+ARGUMENTS = (
+    shared.SITE,
+    shared.IMAGE,
+    shared.OUTPUT_FOLDER,
+    shared.argument("--nodes", type=int, default=0, help="nodes to use (all of the allocation)"),
+    shared.argument(
+        "--ranks-per-node", type=int, default=0, metavar="N", help="ranks per node (one per GPU)"
+    ),
+    shared.argument(
         "--backend",
         default="",
         choices=("gloo", "mpi", "nccl"),
         help="backend of torch; default: nccl with GPUs",
-    )
-    add("--min-size", default="1K", metavar="SIZE", help="smallest size in bytes, or K, M, G (1K)")
-    add("--max-size", default="512M", metavar="SIZE", help="largest size (512M)")
-    shared.add_text(parser, "--launch", "COMMAND", "launcher and options, instead of the site's")
-    shared.add_text(parser, "--environment", "DIR", "run on the host, in this environment")
-    shared.add_json(parser)
+    ),
+    shared.argument(
+        "--min-size", default="1K", metavar="SIZE", help="smallest size in bytes, or K, M, G (1K)"
+    ),
+    shared.argument("--max-size", default="512M", metavar="SIZE", help="largest size (512M)"),
+    shared.text("--launch", "COMMAND", "launcher and options, instead of the site's"),
+    shared.text("--environment", "DIR", "run on the host, in this environment"),
+    shared.JSON,
+    shared.defaults(settings=[]),
+)
 
 
 def run(arguments: Namespace) -> None:
     """Measure, and print the result; raises `TestError` if the network is not the site's."""
-    arguments.settings = []
     matrix.read_name(arguments)
     request = check.request(arguments)
     site, output = _on_host(arguments) if request.environment else _in_image(arguments)

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from sifwright.catalog.model import Site
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import matrix
 from sifwright.cli.options.context import load
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import Problem, UsageError
 from sifwright.make_image.deliver import deliver_image, engine_needs
 from sifwright.make_image.deliver.deliver_image import SUFFIXES, Delivery
@@ -28,25 +29,23 @@ _LOAD = {
     "podman-hpc": "podman-hpc load --input {0} && podman-hpc migrate {1}",
     "shifter": "skopeo copy oci-archive:{} docker://REGISTRY/NAME:TAG",
 }
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the site, the image, the form and the SIF."""
-    shared.add_site_and_image(parser)
-    parser.add_argument(
+ARGUMENTS = (
+    shared.SITE,
+    shared.IMAGE,
+    shared.argument(
         "--as",
         dest="form",
         choices=tuple(SUFFIXES),
         default="",
         help="the form; default: that of the site's engine",
-    )
-    shared.add_text(parser, "--sif", "PATH", "the SIF; default: the one that was built")
-    shared.add_switch(
-        parser,
+    ),
+    shared.text("--sif", "PATH", "the SIF; default: the one that was built"),
+    shared.switch(
         "--elsewhere",
         "the jobs run on another machine: do not look for the mounts of an EDF file on this one",
-    )
-    shared.add_output_folder(parser)
+    ),
+    shared.OUTPUT_FOLDER,
+)
 
 
 def run(arguments: Namespace) -> None:
@@ -66,8 +65,7 @@ def run(arguments: Namespace) -> None:
     mounts = "edf" in parts and not arguments.elsewhere
     if problems := tuple(_problems(site, sif, mounts=mounts)):
         raise UsageError(*problems)
-    for line in engine_needs.image_notes(site, sif):
-        note(line)
+    print_lines(engine_needs.image_notes(site, sif), note)
     name = f"localhost/{image_name.of_engine(image.name, site.name, values)}"
     for part in parts:
         path = sif.absolute().with_name(f"{image.name}{SUFFIXES[part]}")

@@ -1,6 +1,6 @@
 """The command `diff`: compare two sides, and say what differs as data or as lines."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 
 from sifwright.catalog.model import Catalog
@@ -18,17 +18,16 @@ from sifwright.report.diff.sides import Side, opened
 
 HELP = "say what differs between two images or plans"
 GROUP = "look"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
+ARGUMENTS = (
+    shared.argument(
         "old",
         metavar="A",
         help="a SIF, a plan.json or record.json, or SITE or SITE/IMAGE as defs/ has it now",
-    )
-    parser.add_argument("new", metavar="B", help="the same")
-    shared.add_set(parser)
-    shared.add_json(parser)
+    ),
+    shared.argument("new", metavar="B", help="the same"),
+    shared.SET,
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> int:

@@ -1,7 +1,7 @@
 """The command `easyconfig`: a folder from which EasyBuild installs."""
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,17 +24,14 @@ ANY_CENTRAL = "$SIFWRIGHT_IMAGES"
 _DATE = re.compile(r"20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
 _URL = re.compile(r"https?://[^\s'\"\\{}%]+")
 _PATH = re.compile(r"(/|\$[A-Za-z_]).*")
-
-
-def add_arguments(command: ArgumentParser) -> None:
-    """Add the arguments of an installation, and where eb fetches the image from."""
-    shared.add_installation(command, ", writes DIR/SITE/IMAGE/easybuild")
-    shared.add_text(
-        command,
+ARGUMENTS = (
+    *shared.installation(", writes DIR/SITE/IMAGE/easybuild"),
+    shared.text(
         "--image-url",
         "URL",
         "folder on a server that has the image: eb fetches it and compares its sha256",
-    )
+    ),
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,7 +1,7 @@
 """The command `extend`: write down what is asked for, and build it like any other image."""
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
@@ -10,6 +10,7 @@ from sifwright.catalog.model import Catalog
 from sifwright.cli.commands import build, plan
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load, output_of, progress_of
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import UsageError
 from sifwright.extend.extended_image import Extension, check, extended
 from sifwright.extend.locks.read_lock import read_locked
@@ -22,22 +23,24 @@ GROUP = "build"
 
 # Names of images under defs/: they become file names and labels.
 _NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser)
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--requirements", metavar="FILE", help="requirements file for pip")
-    source.add_argument(
-        "--lock",
-        metavar="FILE",
-        help="lock file to install exactly: pylock.toml, uv.lock, pixi.lock, environment.yml",
-    )
-    shared.add_text(parser, "--name", "NAME", "name of the new image (IMAGE-extended)")
-    shared.add_switch(parser, "--dry-run", "show the plan only, as 'sifwright plan' does")
-    shared.add_set(parser)
-    shared.add_build_options(parser)
-    parser.set_defaults(engine="apptainer", format="sif", secret=(), sign="", until="")
+ARGUMENTS = (
+    shared.SITE,
+    shared.IMAGE,
+    shared.one_of(
+        shared.argument("--requirements", metavar="FILE", help="requirements file for pip"),
+        shared.argument(
+            "--lock",
+            metavar="FILE",
+            help="lock file to install exactly: pylock.toml, uv.lock, pixi.lock, environment.yml",
+        ),
+        required=True,
+    ),
+    shared.text("--name", "NAME", "name of the new image (IMAGE-extended)"),
+    shared.switch("--dry-run", "show the plan only, as 'sifwright plan' does"),
+    shared.SET,
+    *shared.BUILD_OPTIONS,
+    shared.defaults(engine="apptainer", format="sif", secret=(), sign="", until=""),
+)
 
 
 def run(arguments: Namespace) -> None:
@@ -59,8 +62,7 @@ def _save(arguments: Namespace, wanted: SavedExtension) -> None:
     """Write the extension into the folder of its image, and report its changes."""
     folder = Path(arguments.output) / arguments.site / arguments.image
     before, progress = SavedExtension.read(folder), progress_of(arguments)
-    for line in _changes(before, wanted):
-        progress.note(line)
+    print_lines(_changes(before, wanted), progress.note)
     if wanted != before:
         wanted.write(folder)
 

@@ -1,26 +1,24 @@
 """The command `flatten`: from a layered SIF one with a single partition."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
+from sifwright.cli.options import arguments as shared
 from sifwright.make_image.deliver.flatten_sif import flatten_sif
 from sifwright.system.terminal import print_line
 
 HELP = "write a layered SIF as one with a single partition"
 GROUP = "build"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "sif", metavar="SIF", help="a layered SIF; with --compression also a flat one"
-    )
-    parser.add_argument("target", metavar="TARGET", help="the new flat SIF")
-    parser.add_argument(
+ARGUMENTS = (
+    shared.argument("sif", metavar="SIF", help="a layered SIF; with --compression also a flat one"),
+    shared.argument("target", metavar="TARGET", help="the new flat SIF"),
+    shared.argument(
         "--compression",
         choices=("zstd", "gzip"),
         default="",
         help="compression of the flat SIF (default: that of the layers; another one repacks all)",
-    )
+    ),
+)
 
 
 def run(arguments: Namespace) -> None:

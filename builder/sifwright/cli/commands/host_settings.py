@@ -1,19 +1,17 @@
 """The command `host-settings`: what a build by hand takes from this machine."""
 
 import shlex
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
+from sifwright.cli.options import arguments as shared
 from sifwright.errors import UsageError
 from sifwright.make_image.resolve_request import host_settings
 from sifwright.system.terminal import print_line
 
 HELP = "write this machine's settings for a build by hand"
 GROUP = "build"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
+ARGUMENTS = (shared.argument("folder", metavar="DIR", help="a folder that is not there yet"),)
 
 
 def run(arguments: Namespace) -> None:

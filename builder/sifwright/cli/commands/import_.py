@@ -1,7 +1,7 @@
 """The command `import`: read a recipe, say what becomes of it, write it below defs/."""
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -37,21 +37,18 @@ _RENDERED = re.compile(r"# (?:Written by sifwright |Image \S+ for site \S+, writ
 # References to an argument: ARG NAME and {{ NAME }}.
 _ARGUMENT = r"(?im)^[^\S\n]*ARG\s(?:.*\\\n)*.*\b(?-i:{name})\b|\{{\{{\s*{name}\s*\}}\}}"
 _SHOWN_LINES = 8
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
+ARGUMENTS = (
+    shared.argument(
         "recipe", metavar="FILE", help="a Dockerfile, or a definition file of Apptainer"
-    )
-    shared.add_text(parser, "--name", "NAME", "name of the image; default: the file's or folder's")
-    shared.add_text(parser, "--context", "DIR", "folder of COPY and %%files; default: the recipe's")
-    shared.add_text(parser, "--target", "STAGE", "stage of a Dockerfile; default: the last one")
-    shared.add_list(
-        parser, "--build-arg", "NAME=VALUE", "of an ARG or of a {{ NAME }}; may be repeated"
-    )
-    shared.add_text(parser, "--output", "DIR", "folder defs/ to write to (the project's)")
-    shared.add_switch(parser, "--offline", "do not ask the registry for the base image")
-    shared.add_switch(parser, "--dry-run", "say what would be written, and write nothing")
+    ),
+    shared.text("--name", "NAME", "name of the image; default: the file's or folder's"),
+    shared.text("--context", "DIR", "folder of COPY and %%files; default: the recipe's"),
+    shared.text("--target", "STAGE", "stage of a Dockerfile; default: the last one"),
+    shared.repeated("--build-arg", "NAME=VALUE", "of an ARG or of a {{ NAME }}; may be repeated"),
+    shared.text("--output", "DIR", "folder defs/ to write to (the project's)"),
+    shared.switch("--offline", "do not ask the registry for the base image"),
+    shared.switch("--dry-run", "say what would be written, and write nothing"),
+)
 
 
 def run(arguments: Namespace) -> None:

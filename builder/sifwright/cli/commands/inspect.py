@@ -1,15 +1,16 @@
 """The command `inspect`: what an image is, as a page or as JSON."""
 
 import platform
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from sifwright.cli.options import arguments as shared
-from sifwright.cli.options.output import print_lines
+from sifwright.cli.options.output import print_answer
 from sifwright.errors import UsageError
 from sifwright.images.contents.image_facts import ImageFacts, Python
 from sifwright.images.sif import sif_file
@@ -17,27 +18,27 @@ from sifwright.images.sources.inspect_image import facts_of
 from sifwright.make_image.attest.write_statements import PROVENANCE, SBOM
 from sifwright.make_image.resolve_request import adapt_base
 from sifwright.system.progress import QuietProgress, TextProgress
-from sifwright.system.terminal import escape_name, print_json, print_line
+from sifwright.system.terminal import escape_name, print_line
 
 HELP = "say what an image is: in a registry, archive, engine or SIF"
 GROUP = "look"
 
 _LONGEST = 100
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
+ARGUMENTS = (
+    shared.argument(
         "image",
         metavar="IMAGE",
         help="docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE, docker-daemon:NAME,"
         " or a SIF",
-    )
-    shared.add_text(parser, "--processor", "NAME", "as aarch64; default: this machine's")
-    only = parser.add_mutually_exclusive_group()
-    only.add_argument("--labels", action="store_true", help="print its labels only")
-    only.add_argument("--sbom", action="store_true", help="print a SIF's bill of materials")
-    only.add_argument("--provenance", action="store_true", help="print what a SIF was made from")
-    shared.add_json(parser)
+    ),
+    shared.text("--processor", "NAME", "as aarch64; default: this machine's"),
+    shared.one_of(
+        shared.switch("--labels", "print its labels only"),
+        shared.switch("--sbom", "print a SIF's bill of materials"),
+        shared.switch("--provenance", "print what a SIF was made from"),
+    ),
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> None:
@@ -46,11 +47,11 @@ def run(arguments: Namespace) -> None:
         print_line(_statement(arguments.image, SBOM if arguments.sbom else PROVENANCE))
         return
     facts = _facts(arguments)
-    if arguments.json:
-        print_json(facts.labels if arguments.labels else asdict(facts))
-        return
     labels = (escape_name(f"{name}  {facts.labels[name]}") for name in sorted(facts.labels))
-    print_lines(labels if arguments.labels else lines(facts))
+    if arguments.labels:
+        print_answer(arguments, lambda: facts.labels, labels)
+    else:
+        print_answer(arguments, partial(asdict, facts), lines(facts))
 
 
 def _statement(image: str, name: str) -> str:
@@ -77,24 +78,26 @@ def lines(facts: ImageFacts) -> Iterator[str]:
     yield f"{'as a base':<11}  {escape_name(_as_base(facts))}"
 
 
-def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
-    yield "image", facts.source
-    yield "digest", facts.digest
-    yield "size", f"{facts.bytes / 1e6:.1f} MB"
-    yield "processor", facts.processor
-    yield "system", " ".join(filter(None, (facts.os, facts.os_version))) or "not said"
-    yield "libc", facts.libc
-    yield "user", facts.user
-    yield from (("python", _python(item)) for item in facts.pythons)
-    yield "cuda", facts.cuda
-    yield "rocm", facts.rocm
-    yield from (("mpi", item) for item in facts.mpi)
+def _rows(facts: ImageFacts) -> list[tuple[str, str]]:
     by = {item.path: f" (by {item.set_by})" if item.set_by else "" for item in facts.plugins}
-    yield from (("plugin", f"{path}{how}") for path, how in by.items())
-    yield from (("env", _short(f"{name}={facts.environment[name]}")) for name in facts.environment)
     unread = facts.unread_environment
-    yield from (("env", f"{name}: only a shell can read its value") for name in unread)
-    yield from (("label", _short(f"{name}={facts.labels[name]}")) for name in sorted(facts.labels))
+    return [
+        ("image", facts.source),
+        ("digest", facts.digest),
+        ("size", f"{facts.bytes / 1e6:.1f} MB"),
+        ("processor", facts.processor),
+        ("system", " ".join(filter(None, (facts.os, facts.os_version))) or "not said"),
+        ("libc", facts.libc),
+        ("user", facts.user),
+        *(("python", _python(item)) for item in facts.pythons),
+        ("cuda", facts.cuda),
+        ("rocm", facts.rocm),
+        *(("mpi", item) for item in facts.mpi),
+        *(("plugin", f"{path}{how}") for path, how in by.items()),
+        *(("env", _short(f"{name}={value}")) for name, value in facts.environment.items()),
+        *(("env", f"{name}: only a shell can read its value") for name in unread),
+        *(("label", _short(f"{name}={value}")) for name, value in sorted(facts.labels.items())),
+    ]
 
 
 def _python(python: Python) -> str:

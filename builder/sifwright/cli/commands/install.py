@@ -1,6 +1,6 @@
 """The command `install`: an image's layers as an installation on the host."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +9,7 @@ from sifwright.cli.commands.native_module import module_name, native_site
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import submission, submit_jobs
 from sifwright.cli.options.context import definitions, progress_of
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import MachineError, UsageError
 from sifwright.install.native import host_script, render_native
 from sifwright.install.native.choose_version import choose_version
@@ -23,23 +24,20 @@ from sifwright.plan.select_layers import IMAGES_ONLY
 
 HELP = "install an image's layers on the host, without a container"
 GROUP = "install"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    shared.add_progress(parser)
-    parser.add_argument(
+ARGUMENTS = (
+    *shared.PLAN,
+    shared.PROGRESS,
+    shared.argument(
         "--prefix", required=True, metavar="DIR", help="folder of the installation and its versions"
-    )
-    parser.add_argument(
+    ),
+    shared.argument(
         "--env-manager",
         choices=tuple(ENV_MANAGERS),
         help="kind of Python environment (the site's native.env-manager, else venv)",
-    )
-    shared.add_text(
-        parser, "--module", "NAME/VERSION", "name of its module (PyTorch/VERSION-native)"
-    )
-    submission.add_arguments(parser)
+    ),
+    shared.text("--module", "NAME/VERSION", "name of its module (PyTorch/VERSION-native)"),
+    *submission.ARGUMENTS,
+)
 
 
 def run(arguments: Namespace) -> None:
@@ -57,8 +55,7 @@ def run(arguments: Namespace) -> None:
     if arguments.submit is not None:
         _submit(arguments, request, progress.note)
         return
-    for line in submission.way_out(arguments, request.plan.site):
-        progress.note(line)
+    print_lines(submission.way_out(arguments, request.plan.site), progress.note)
     state = "up to date"
     if request.is_current:
         # A reader may remove nothing, and another process may install another version.
@@ -107,10 +104,12 @@ def _plan(arguments: Namespace, folder: NativeFolder) -> tuple[Plan, Path, str]:
 def _submit(arguments: Namespace, request: NativeRequest, note: Callable[[str], None]) -> None:
     """Submit one job, which goes on where an earlier one was stopped."""
     plan, root = request.plan, request.folder.root.absolute()
-    words = ["install", plan.site.name, plan.image.name, f"--prefix={root}"]
-    words += [f"--module={arguments.module}"] if arguments.module else []
-    words += [f"--env-manager={arguments.env_manager}"] if arguments.env_manager else []
-    words = submission.command_words(arguments, *words)
+    words = submission.command_words(
+        arguments,
+        *("install", plan.site.name, plan.image.name, f"--prefix={root}"),
+        *([f"--module={arguments.module}"] if arguments.module else []),
+        *([f"--env-manager={arguments.env_manager}"] if arguments.env_manager else []),
+    )
     chain = [] if request.is_current else [installation_task(plan, str(root), words)]
     home = jobs_place.of_installation(str(root))
     submit_jobs.submit_tasks(arguments, [plan.site], [chain], home, note)

@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import matrix
 from sifwright.cli.options.context import load
+from sifwright.cli.options.output import print_lines
 from sifwright.images.sif.fingerprint import expected_digests
 from sifwright.install.native.native_folder import refuse_moved_environment
 from sifwright.launch import image_check, job_files, job_image_mpi, job_notes
@@ -29,120 +30,94 @@ HELP = "write the batch script that trains on N nodes of a site"
 GROUP = "run"
 
 _SUBMIT = {"local": "bash", "slurm": "sbatch", "pbs": "qsub", "flux": "flux batch"}
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add all arguments of a job; texts that are not given are empty."""
-    for group in (_shape, _program, _scheduler):
-        group(parser)
-    shared.add_switch(
-        parser,
-        "--expand-variables",
-        "replace $NAME and ${NAME} in the script's arguments in each rank, as in "
-        "--master_addr=$MASTER_ADDR",
-    )
-    shared.add_output_file(parser)
-    parser.add_argument(
-        "arguments", nargs="+", metavar="SCRIPT", help="-- and the Python script with its arguments"
-    )
-
-
-def _shape(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--site", required=True, metavar="SITE", help="a site of 'sifwright list'")
-    add("--nodes", required=True, type=int, metavar="N", help="nodes of the job")
-    add("--tasks-per-node", type=int, metavar="N", help="ranks on each node; default: one per GPU")
-    add(
+ARGUMENTS = (
+    shared.argument("--site", required=True, metavar="SITE", help="a site of 'sifwright list'"),
+    shared.argument("--nodes", required=True, type=int, metavar="N", help="nodes of the job"),
+    shared.argument(
+        "--tasks-per-node", type=int, metavar="N", help="ranks on each node; default: one per GPU"
+    ),
+    shared.argument(
         "--launcher",
         default="",
         help="srun, mpiexec, mpirun, flux or torchrun; default: the site's",
-    )
-
-
-def _program(parser: ArgumentParser) -> None:
-    parser.add_argument(
+    ),
+    shared.argument(
         "--run-in",
         default="",
         choices=("container", "host"),
         help="run in the image or in an environment of the host; default: the site's",
-    )
-    shared.add_text(parser, "--image", "IMAGE", "which built image; default: the site's")
-    shared.add_text(
-        parser,
-        "--sif",
-        "PATH",
-        "the SIF, or what 'deliver' made of it; default: $SIF, else what was built",
-    )
-    shared.add_list(
-        parser,
+    ),
+    shared.text("--image", "IMAGE", "which built image; default: the site's"),
+    shared.text(
+        "--sif", "PATH", "the SIF, or what 'deliver' made of it; default: $SIF, else what was built"
+    ),
+    shared.repeated(
         "--module",
         "NAME",
         "load this module in the job, and take its image and packages; may be repeated",
         dest="modules",
-    )
-    shared.add_list(
-        parser,
+    ),
+    shared.repeated(
         "--module-path",
         "DIR",
         "where such a module is, for 'module use'; may be repeated",
         dest="module_paths",
-    )
-    shared.add_text(
-        parser,
+    ),
+    shared.text(
         "--environment",
         "DIR",
         "virtual environment or conda environment of the host (--run-in host)",
-    )
-    shared.add_switch(
-        parser,
-        "--elsewhere",
-        "the job will run on another machine: do not look for its files on this one",
-    )
-    shared.add_switch(
-        parser,
+    ),
+    shared.switch(
+        "--elsewhere", "the job will run on another machine: do not look for its files on this one"
+    ),
+    shared.switch(
         "--stage",
         "start from the nodes' own disks: copy the image, or the archive of 'sifwright stage'",
-    )
-    shared.add_switch(parser, "--host-mpi", "the site's MPI in place of the image's")
-    shared.add_text(
-        parser,
+    ),
+    shared.switch("--host-mpi", "the site's MPI in place of the image's"),
+    shared.text(
         "--pmi",
         "NAME",
         "PMI of srun and the image's MPI: pmi2, pmix or none; default: the one they share",
-    )
-
-
-def _scheduler(parser: ArgumentParser) -> None:
-    shared.add_text(parser, "--time", "HH:MM:SS", "wall time; default: the site's")
-    shared.add_text(
-        parser,
+    ),
+    shared.text("--time", "HH:MM:SS", "wall time; default: the site's"),
+    shared.text(
         "--account",
         "PROJECT",
         "project that pays for the job; default: SBATCH_ACCOUNT (Slurm), PBS_ACCOUNT (PBS)",
-    )
-    parser.add_argument("--name", default="", help="name of the job; default: the script's")
-    shared.add_text(parser, "--signal", "NAME@SECONDS", "signal sent before the time is up")
-    parser.add_argument(
+    ),
+    shared.argument("--name", default="", help="name of the job; default: the script's"),
+    shared.text("--signal", "NAME@SECONDS", "signal sent before the time is up"),
+    shared.argument(
         "--partition",
         "--queue",
         default="",
         metavar="NAME",
         help="partition (Slurm) or queue (PBS, Flux); default: the site's",
-    )
-    shared.add_text(parser, "--qos", "NAME", "quality of service (Slurm); default: the site's")
-    shared.add_text(
-        parser,
+    ),
+    shared.text("--qos", "NAME", "quality of service (Slurm); default: the site's"),
+    shared.text(
         "--constraint",
         "FEATURES",
         "features of the nodes (Slurm, Flux), beside those that the site asks for",
-    )
-    shared.add_text(
-        parser,
+    ),
+    shared.text(
         "--job-output",
         "FILE",
         "file for output and errors, with the scheduler's patterns, as in %%x-%%j.out",
-    )
-    shared.add_directive(parser, "a further option of the scheduler, as in mem=480G")
+    ),
+    shared.directive("a further option of the scheduler, as in mem=480G"),
+    shared.switch(
+        "--expand-variables",
+        "replace $NAME and ${NAME} in the script's arguments in each rank, as in "
+        "--master_addr=$MASTER_ADDR",
+    ),
+    shared.OUTPUT_FILE,
+    shared.argument(
+        "arguments", nargs="+", metavar="SCRIPT", help="-- and the Python script with its arguments"
+    ),
+)
 
 
 def run(arguments: Namespace) -> None:
@@ -165,8 +140,7 @@ def run(arguments: Namespace) -> None:
     if job.run_in == "container" and site.delivery == "sif":
         job = replace(job, request=_with_check(job.request))
     data = render_jobscript(job).encode()
-    for line in job_notes.notes_about_job(job, os.environ):
-        note(line)
+    print_lines(job_notes.notes_about_job(job, os.environ), note)
     if not arguments.output:
         # Not through the text layer: a terminal that knows ASCII only would change arguments.
         sys.stdout.flush()

@@ -1,6 +1,6 @@
 """The command `lint`: mistakes in the settings of a site or an image."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from functools import partial
 
 from sifwright.catalog.project_folder import project_folder
@@ -11,11 +11,10 @@ from sifwright.plan.lint.apply_rules import lint_site
 
 HELP = "say what a site or an image gets wrong, and why"
 GROUP = "describe"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    shared.add_json(parser)
+ARGUMENTS = (
+    *shared.PLAN,
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> None:

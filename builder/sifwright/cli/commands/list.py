@@ -1,21 +1,20 @@
 """The command `list`: the sites, images and layers of defs/."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
-from sifwright.catalog.model import Layer
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load
+from sifwright.cli.options.output import table
 from sifwright.plan.tested_builds import targets
 from sifwright.report import show_site
 from sifwright.system.terminal import print_json, print_line, print_table
 
 HELP = "show the sites, images and layers there are"
 GROUP = "describe"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("kind", nargs="?", choices=("sites", "images", "layers"), help="only these")
-    shared.add_json(parser)
+ARGUMENTS = (
+    shared.argument("kind", nargs="?", choices=("sites", "images", "layers"), help="only these"),
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> None:
@@ -31,16 +30,13 @@ def run(arguments: Namespace) -> None:
         print_json({kind: texts[kind] for kind in kinds})
         return
     if kinds == ["sites"]:
-        print_table(show_site.site_table(catalog.sites.values()))
+        heads, rows = show_site.HEADS, map(show_site.row, catalog.sites.values())
+        print_table(table(heads, rows, wrapped=heads[-1:], head_style="table.header"))
         return
     for kind in kinds:
         print_line(
             "layers, which tests build them, and for whose GPUs" if kind == "layers" else kind
         )
         for name, text in texts[kind].items():
-            state = _state(catalog.layers[name]) if kind == "layers" else ""
+            state = f"{targets(catalog.layers[name]):<38}  " if kind == "layers" else ""
             print_line(f"  {name:<18}  {state}{text}")
-
-
-def _state(layer: Layer) -> str:
-    return f"{targets(layer):<38}  "

@@ -1,6 +1,6 @@
 """The command `lock`: name all that an image is built from in one file."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,21 +16,20 @@ from sifwright.plan.resolve import resolve
 
 HELP = "write the lock of an image: every package with its sha256"
 GROUP = "build"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    shared.add_output_folder(parser)
-    shared.add_progress(parser)
-    shared.add_secret(parser)
-    shared.add_text(parser, "--file", "FILE", "the lock; default: locks/pylock.SITE-IMAGE.toml")
-    parser.add_argument(
+ARGUMENTS = (
+    *shared.PLAN,
+    shared.OUTPUT_FOLDER,
+    shared.PROGRESS,
+    shared.SECRET,
+    shared.text("--file", "FILE", "the lock; default: locks/pylock.SITE-IMAGE.toml"),
+    shared.argument(
         "--update",
         nargs="*",
         metavar="WHAT",
         help="take what there is today: base (the image that its tag names), debian, python, or"
         " names of packages; default: everything",
-    )
+    ),
+)
 
 
 def run(arguments: Namespace) -> None:

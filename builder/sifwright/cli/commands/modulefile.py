@@ -1,6 +1,6 @@
 """The command `modulefile`: the module of an installation, without EasyBuild."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 from sifwright.cli.commands.easyconfig import bundle_of
@@ -11,20 +11,15 @@ from sifwright.install import modulefile, placement
 
 HELP = "print the modulefile of an installation, without EasyBuild"
 GROUP = "install"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_installation(parser)
-    parser.add_argument(
+ARGUMENTS = (
+    *shared.installation(),
+    shared.argument(
         "--format", required=True, choices=("lua", "tcl"), help="lua: for Lmod; tcl: for all"
-    )
-    parser.add_argument(
-        "--root", required=True, metavar="DIR", help="the folder of the installation"
-    )
-    shared.add_switch(parser, "--install", "put the installation there as well")
-    shared.add_text(
-        parser, "--write", "FILE", "file to write; default: print it", dest="modulefile"
-    )
+    ),
+    shared.argument("--root", required=True, metavar="DIR", help="the folder of the installation"),
+    shared.switch("--install", "put the installation there as well"),
+    shared.text("--write", "FILE", "file to write; default: print it", dest="modulefile"),
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,7 +1,7 @@
 """The command `native-module`: the modulefile of PyTorch below a prefix of the host."""
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 from sifwright.catalog.model import Catalog, Site
@@ -17,17 +17,16 @@ GROUP = "install"
 
 _MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+")
 _PYTHON = re.compile(r"3\.[0-9]+")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_native_module(parser)
-    parser.add_argument(
+ARGUMENTS = (
+    *shared.NATIVE_MODULE,
+    shared.argument(
         "--prefix", required=True, metavar="DIR", help="the folder with its bin/ and lib/"
-    )
-    shared.add_text(parser, "--python", "VERSION", "its Python, as 3.12; default: that of DIR")
-    parser.add_argument(
+    ),
+    shared.text("--python", "VERSION", "its Python, as 3.12; default: that of DIR"),
+    shared.argument(
         "--format", choices=("lua", "tcl"), default="lua", help="lua: for Lmod; tcl: for all (lua)"
-    )
+    ),
+)
 
 
 def run(arguments: Namespace) -> None:

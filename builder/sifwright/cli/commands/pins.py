@@ -1,6 +1,6 @@
 """The command `pins`: list every source and its pin, look one up, or check them all."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,16 +17,18 @@ HELP = "list the sources of layers and their pins, or look one up"
 GROUP = "maintain"
 
 _SHOWN = 12
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("layer", nargs="?", default="", metavar="LAYER", help="only this layer")
-    add("source", nargs="?", default="", metavar="SOURCE", help="only this source of it")
-    add("version", nargs="?", default="", metavar="VERSION", help="only this version of it")
-    shared.add_switch(parser, "--add", "look the version up and pin it")
-    shared.add_switch(parser, "--check", "compare with what is there now")
-    shared.add_json(parser)
+ARGUMENTS = (
+    shared.argument("layer", nargs="?", default="", metavar="LAYER", help="only this layer"),
+    shared.argument(
+        "source", nargs="?", default="", metavar="SOURCE", help="only this source of it"
+    ),
+    shared.argument(
+        "version", nargs="?", default="", metavar="VERSION", help="only this version of it"
+    ),
+    shared.switch("--add", "look the version up and pin it"),
+    shared.switch("--check", "compare with what is there now"),
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,6 +1,6 @@
 """The command `plan`: the steps of an image, and what a build of it would do here."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -20,13 +20,12 @@ from sifwright.system.terminal import print_json, print_line, print_table
 
 HELP = "show what a build would run, what is cached, and why"
 GROUP = "describe"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    shared.add_output_folder(parser)
-    shared.add_switch(parser, "--explain", "show every option and who set it")
-    shared.add_json(parser)
+ARGUMENTS = (
+    *shared.PLAN,
+    shared.OUTPUT_FOLDER,
+    shared.switch("--explain", "show every option and who set it"),
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> None:
@@ -51,12 +50,14 @@ def show(plan: Plan, folder: Path, *, explain: bool) -> None:
         print_lines(_summaries(forecasts, folder))
 
 
-def _cells(outlook: StepForecast) -> Iterator[str]:
-    yield outlook.layer
-    yield "will run" if outlook.why else "cached"
-    yield "" if outlook.seconds is None else f"{outlook.seconds:.1f}"
-    yield "" if outlook.bytes is None else f"{outlook.bytes / 1e6:.1f}"
-    yield outlook.why.text if outlook.why else ""
+def _cells(outlook: StepForecast) -> tuple[str, ...]:
+    return (
+        outlook.layer,
+        "will run" if outlook.why else "cached",
+        "" if outlook.seconds is None else f"{outlook.seconds:.1f}",
+        "" if outlook.bytes is None else f"{outlook.bytes / 1e6:.1f}",
+        outlook.why.text if outlook.why else "",
+    )
 
 
 def _document(plan: Plan, output: Path) -> dict[str, object]:

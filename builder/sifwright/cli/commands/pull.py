@@ -1,6 +1,6 @@
 """The command `pull`: a SIF from a registry, the same bytes that were pushed."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 from sifwright.cli.options import arguments as shared
@@ -9,14 +9,11 @@ from sifwright.system.terminal import print_line
 
 HELP = "pull a SIF that was pushed, with its signed statements"
 GROUP = "install"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("source", metavar="oras://REGISTRY/NAME:TAG", help="name in the registry")
-    parser.add_argument(
-        "target", nargs="?", metavar="SIF", help="a new file; default: NAME_TAG.sif"
-    )
-    shared.add_no_https(parser)
+ARGUMENTS = (
+    shared.argument("source", metavar="oras://REGISTRY/NAME:TAG", help="name in the registry"),
+    shared.argument("target", nargs="?", metavar="SIF", help="a new file; default: NAME_TAG.sif"),
+    shared.NO_HTTPS,
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,12 +1,13 @@
 """The command `push`: put a SIF into a registry, partition by partition."""
 
 import platform
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.output import print_lines
 from sifwright.errors import SifwrightError
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import DataType
@@ -18,25 +19,19 @@ from sifwright.system.terminal import note, print_line
 
 HELP = "push a SIF to a registry: only the partitions that it lacks"
 GROUP = "install"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("sif", metavar="SIF", help="an image")
-    parser.add_argument(
-        "target", metavar="oras://REGISTRY/NAME:TAG", help="its name in the registry"
-    )
-    shared.add_switch(
-        parser, "--whole", "push it as one blob, too, which 'apptainer pull oras://' can read"
-    )
-    shared.add_no_https(parser)
+ARGUMENTS = (
+    shared.argument("sif", metavar="SIF", help="an image"),
+    shared.argument("target", metavar="oras://REGISTRY/NAME:TAG", help="its name in the registry"),
+    shared.switch("--whole", "push it as one blob, too, which 'apptainer pull oras://' can read"),
+    shared.NO_HTTPS,
+)
 
 
 def run(arguments: Namespace) -> None:
     """Push the image, and print how many bytes that took."""
     sif = Path(arguments.sif)
     target = sif_registry.reference(arguments.target, http=arguments.no_https)
-    for line in _licences(sif):
-        note(line)
+    print_lines(_licences(sif), note)
     moved = sif_registry.push(sif, target, whole=arguments.whole, say=note)
     print_line(
         f"pushed: {arguments.target} ({moved.bytes} bytes sent, {moved.new} of {moved.blobs} blobs)"

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 from sifwright.cli.options import arguments as shared
@@ -18,29 +18,26 @@ from sifwright.system.terminal import print_line
 
 HELP = "write a definition file and a Dockerfile into a folder"
 GROUP = "build"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    parser.add_argument(
+ARGUMENTS = (
+    *shared.PLAN,
+    shared.argument(
         "--format",
         choices=("definition", "dockerfile", "proot"),
         default="definition",
         help="a definition file of Apptainer, a Dockerfile, or a definition file for builds of "
         "SingularityCE by proot",
-    )
-    shared.add_text(
-        parser,
+    ),
+    shared.text(
         "--output",
         "DIR",
         "the folder to write (build/SITE/IMAGE/recipe); '-' prints the definition file or the "
         "Dockerfile alone",
-    )
-    shared.add_switch(
-        parser,
+    ),
+    shared.switch(
         "--single-file",
         "print a definition file that carries all files in itself and needs no folder",
-    )
+    ),
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,6 +1,6 @@
 """The command `report`: write the page about an image or an installation, or about all."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -34,13 +34,13 @@ GROUP = "look"
 
 NAME = "report.html"
 _BUILD = Path("build")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser, is_required=False)
-    shared.add_switch(parser, "--all", "all sites and images: built, tested, stale, broken")
-    shared.add_list(parser, "--prefix", "DIR", "a native installation")
-    shared.add_text(parser, "--output", "FILE", "file to write (report.html in its folder)")
+ARGUMENTS = (
+    shared.OPTIONAL_SITE,
+    shared.IMAGE,
+    shared.switch("--all", "all sites and images: built, tested, stale, broken"),
+    shared.repeated("--prefix", "DIR", "a native installation"),
+    shared.text("--output", "FILE", "file to write (report.html in its folder)"),
+)
 
 
 def run(arguments: Namespace) -> None:
@@ -87,8 +87,8 @@ def _write_fleet(arguments: Namespace, target: Path) -> Path:
         if state.state not in (MISSING, REFUSED):
             tests = f"tests: {state.tested}, " if state.tested else ""
             name = state.prefix or f"{state.site} {state.image}"
-            line = f"{name}: {state.state} ({tests}{state.days} days old)"
-            print_line(f"{line}{': ' if state.why else ''}{state.why}")
+            why = f": {state.why}" if state.why else ""
+            print_line(f"{name}: {state.state} ({tests}{state.days} days old){why}")
     if target.parent == _BUILD:
         _BUILD.mkdir(exist_ok=True)
     return _written(render_fleet(states, f"{now:%Y-%m-%d}"), target)

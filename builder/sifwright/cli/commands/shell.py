@@ -1,7 +1,7 @@
 """The command `shell`: look around in the state before a layer."""
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import emulation
@@ -13,16 +13,15 @@ from sifwright.make_image.resolve_request.secrets import read_secrets
 
 HELP = "open a shell in the state before a layer"
 GROUP = "build"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_plan(parser)
-    shared.add_output_folder(parser)
-    shared.add_progress(parser)
-    shared.add_secret(parser)
-    parser.add_argument(
+ARGUMENTS = (
+    *shared.PLAN,
+    shared.OUTPUT_FOLDER,
+    shared.PROGRESS,
+    shared.SECRET,
+    shared.argument(
         "--before", required=True, metavar="LAYER", help="open the shell before this layer is built"
-    )
+    ),
+)
 
 
 def run(arguments: Namespace) -> None:

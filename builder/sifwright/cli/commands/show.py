@@ -1,6 +1,6 @@
 """The command `show`: one site, image or layer."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from functools import partial
 
 from sifwright.cli.options import arguments as shared
@@ -10,12 +10,11 @@ from sifwright.report import show
 
 HELP = "explain one site, image or layer"
 GROUP = "describe"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("kind", choices=("site", "image", "layer"), help="what it is")
-    parser.add_argument("name", metavar="NAME", help="a name of 'sifwright list'")
-    shared.add_json(parser)
+ARGUMENTS = (
+    shared.argument("kind", choices=("site", "image", "layer"), help="what it is"),
+    shared.argument("name", metavar="NAME", help="a name of 'sifwright list'"),
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,8 +1,9 @@
 """The command `stage`: what a job copies to its nodes' disks, ready beforehand."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
+from sifwright.cli.options import arguments as shared
 from sifwright.launch import job_files, staging
 from sifwright.launch.model import JobRequest
 from sifwright.system import access
@@ -10,14 +11,13 @@ from sifwright.system.terminal import print_line
 
 HELP = "prepare an environment or image for 'jobscript --stage'"
 GROUP = "run"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
+ARGUMENTS = (
+    shared.argument(
         "source",
         metavar="PATH",
         help="a SIF, a virtual environment, a conda environment, or 'current' of an installation",
-    )
+    ),
+)
 
 
 def run(arguments: Namespace) -> None:

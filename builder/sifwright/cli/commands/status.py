@@ -1,6 +1,6 @@
 """The command `status`: the jobs of submitted builds, and how far they are."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from typing import Literal
 
@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import submission
 from sifwright.launch.submit import job_folder, job_view
 from sifwright.launch.submit.job_folder import SubmittedJob
@@ -19,13 +20,13 @@ HELP = "show the jobs of submitted builds"
 GROUP = "build"
 
 _STYLES = {"running": "cyan", "done": "green", "queued": "yellow"}
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    submission.add_place(parser)
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--watch", action="store_true", help="repeat until all jobs have ended")
-    group.add_argument("--json", action="store_true", help="print JSON")
+ARGUMENTS = (
+    *submission.PLACE,
+    shared.one_of(
+        shared.switch("--watch", "repeat until all jobs have ended"),
+        shared.switch("--json", "print JSON"),
+    ),
+)
 
 
 def run(arguments: Namespace) -> None:

@@ -1,6 +1,6 @@
 """The command `test`: the tests of all layers, in an image or an installation."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import emulation, matrix
@@ -12,13 +12,14 @@ from sifwright.make_image.test_image.run_tests import rerun_tests
 
 HELP = "run the tests of all layers in an image or an installation"
 GROUP = "build"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser, is_required=False)
-    shared.add_text(parser, "--prefix", "DIR", "a native installation, in place of SITE and IMAGE")
-    shared.add_output_folder(parser)
-    shared.add_progress(parser)
+ARGUMENTS = (
+    shared.OPTIONAL_SITE,
+    shared.IMAGE,
+    shared.text("--prefix", "DIR", "a native installation, in place of SITE and IMAGE"),
+    shared.OUTPUT_FOLDER,
+    shared.PROGRESS,
+    shared.defaults(settings=[]),
+)
 
 
 def run(arguments: Namespace) -> None:
@@ -29,7 +30,6 @@ def run(arguments: Namespace) -> None:
     if arguments.prefix:
         rerun_on_host(native_folder(arguments.prefix), progress_of(arguments))
         return
-    arguments.settings = []
     matrix.read_name(arguments)
     plan = resolve_plan(arguments)
     emulation.start(plan, progress_of(arguments), compilers=True)

@@ -1,9 +1,10 @@
 """The command `uninstall`: remove a native installation."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import nullcontext
 from pathlib import Path
 
+from sifwright.cli.options import arguments as shared
 from sifwright.errors import UsageError
 from sifwright.install.native.native_folder import first_names, native_folder
 from sifwright.install.native.uninstall import uninstall
@@ -12,10 +13,7 @@ from sifwright.system.terminal import print_line
 
 HELP = "remove an installation that 'install' has made"
 GROUP = "install"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("prefix", metavar="DIR", help="the --prefix of the installation")
+ARGUMENTS = (shared.argument("prefix", metavar="DIR", help="the --prefix of the installation"),)
 
 
 def run(arguments: Namespace) -> None:

@@ -11,7 +11,7 @@ from sifwright.install.native import render_native
 HELP = "print a script that makes a virtual environment load a module"
 GROUP = "install"
 
-add_arguments = shared.add_native_module
+ARGUMENTS = shared.NATIVE_MODULE
 
 
 def run(arguments: Namespace) -> None:

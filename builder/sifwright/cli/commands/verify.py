@@ -1,7 +1,7 @@
 """The command `verify`: say whether a SIF is what was published and signed."""
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import locks, matrix
 from sifwright.cli.options.context import progress_of, resolve_plan
+from sifwright.cli.options.output import print_answer
 from sifwright.errors import UsageError
 from sifwright.images.sif.fingerprint import read_record
 from sifwright.make_image.resolve_request.secrets import read_secrets
@@ -17,23 +18,19 @@ from sifwright.make_image.signing.trust import read_trust
 from sifwright.make_image.signing.verify import signatures, verify_image
 from sifwright.make_image.verify.published import Check, check_published
 from sifwright.plan.plan_file import parse_plan, settings_of
-from sifwright.system.terminal import print_json, print_line
 
 HELP = "say whether a SIF is what was published and signed"
 GROUP = "look"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
+ARGUMENTS = (
+    shared.argument(
         "sif", metavar="SIF", help="an image, with its record.json beside it or signed"
-    )
-    shared.add_switch(
-        parser, "--rebuild", "build it from nothing, and name the first files that differ"
-    )
-    locks.add_arguments(parser)
-    shared.add_secret(parser)
-    shared.add_trust(parser)
-    shared.add_json(parser)
+    ),
+    shared.switch("--rebuild", "build it from nothing, and name the first files that differ"),
+    *locks.ARGUMENTS,
+    shared.SECRET,
+    *shared.TRUST,
+    shared.JSON,
+)
 
 
 def run(arguments: Namespace) -> int:
@@ -42,15 +39,15 @@ def run(arguments: Namespace) -> int:
         where = "--locked or --bundle"
         raise UsageError.of("only a build reads a lock", where=where, fix="Add --rebuild.")
     checks = list(_checks(arguments))
-    if arguments.json:
-        print_json([asdict(check) for check in checks])
-        return int(not all(check.passed for check in checks))
-    for check in checks:
-        first, *others = check.lines
-        print_line(f"{check.name + ':':<11}{'ok' if check.passed else 'NO'}, {first}")
-        for line in others:
-            print_line(f"    {line}")
+    lines = (line for check in checks for line in _lines(check))
+    print_answer(arguments, lambda: [asdict(check) for check in checks], lines)
     return int(not all(check.passed for check in checks))
+
+
+def _lines(check: Check) -> list[str]:
+    first, *others = check.lines
+    head = f"{check.name + ':':<11}{'ok' if check.passed else 'NO'}, {first}"
+    return [head, *(f"    {line}" for line in others)]
 
 
 def _checks(arguments: Namespace) -> Iterator[Check]:

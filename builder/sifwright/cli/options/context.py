@@ -49,14 +49,8 @@ def with_image(catalog: Catalog, arguments: Namespace, *names: str) -> Catalog:
         follow_tag=locks.follows_tag(arguments),
     )
     return inspect_base(
-        catalog, (site, image), matrix.settings(arguments), known, _progress(arguments)
+        catalog, (site, image), matrix.settings(arguments), known, progress_of(arguments)
     )
-
-
-def _progress(arguments: Namespace) -> Progress:
-    """Return no progress for commands that build nothing: their output is the answer."""
-    building = all(hasattr(arguments, name) for name in ("quiet", "json", "verbose"))
-    return progress_of(arguments) if building else QuietProgress()
 
 
 def with_extension(catalog: Catalog, arguments: Namespace, site: str, image: str = "") -> Catalog:
@@ -119,7 +113,8 @@ def progress_of(arguments: Namespace) -> Progress:
 
 
 def _reporter(arguments: Namespace) -> Progress:
-    if arguments.quiet:
+    # Commands that build nothing have no --quiet: their output is the answer.
+    if getattr(arguments, "quiet", True):
         return QuietProgress()
     if arguments.json:
         return JsonProgress()

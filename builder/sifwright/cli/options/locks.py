@@ -1,6 +1,6 @@
 """The options that name a lock and its files, for the commands that build from them."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -15,24 +15,24 @@ from sifwright.system.progress import Progress
 if TYPE_CHECKING:
     from sifwright.make_image.lock_format.lock_file import Lock
 
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
+ARGUMENTS = (
+    shared.argument(
         "--locked",
         nargs="?",
         const="",
         metavar="FILE",
         help="build exactly what a lock names, or say the difference;"
         " default: locks/pylock.SITE-IMAGE.toml",
-    )
-    parser.add_argument(
+    ),
+    shared.argument(
         "--bundle",
         metavar="FILE",
         help="take lock and files from a bundle that 'sifwright bundle' has written",
-    )
-    shared.add_switch(
-        parser, "--offline", "with --bundle or --locked: use no network for the files of the lock"
-    )
+    ),
+    shared.switch(
+        "--offline", "with --bundle or --locked: use no network for the files of the lock"
+    ),
+)
 
 
 def lock_of(arguments: Namespace, site: str, image: str) -> "Lock | None":

@@ -1,7 +1,7 @@
 """The images that one command builds: several sites, images and values of options."""
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -16,15 +16,11 @@ from sifwright.system import small_file
 # A value names a folder.
 _AXIS = re.compile(r"(?P<option>[^=]+\.[^=]+)=(?P<values>\w[\w.+-]*(,\w[\w.+-]*)*)", re.ASCII)
 _FIX = "Example: pytorch-wheel.version=2.12.1,2.13.0; give other values with --set, one at a time."
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_list(
-        parser,
-        "--matrix",
-        "LAYER.OPTION=A,B",
-        "an image for each value, in DIR/SITE/IMAGE@VALUE; may be repeated",
-    )
+ARGUMENT = shared.repeated(
+    "--matrix",
+    "LAYER.OPTION=A,B",
+    "an image for each value, in DIR/SITE/IMAGE@VALUE; may be repeated",
+)
 
 
 def expand(arguments: Namespace) -> Iterator[Namespace]:

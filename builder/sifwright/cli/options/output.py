@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def print_lines(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str], say: Callable[[str], None] = print_line) -> None:
+    """Print each line, or give it to `say`."""
     for line in lines:
-        print_line(line)
+        say(line)
 
 
 def print_answer(
@@ -34,12 +35,13 @@ def table(
     *,
     right: Collection[str] = (),
     wrapped: Collection[str] = (),
+    head_style: str = "",
 ) -> "Table":
     """Return a plain table; columns with the heads `wrapped` may take several lines."""
     from rich.table import Table  # noqa: PLC0415  # most commands print none
     from rich.text import Text  # noqa: PLC0415
 
-    shown = Table(box=None, pad_edge=False, header_style="")
+    shown = Table(box=None, pad_edge=False, header_style=head_style)
     for head in heads:
         justify: Literal["left", "right"] = "right" if head in right else "left"
         shown.add_column(head, no_wrap=head not in wrapped, justify=justify)

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -18,32 +18,27 @@ from sifwright.launch.submit.schedulers import SCHEDULERS
 PRINT = "print"
 # Each scheduler sets its own in a job; Flux the last one in those of 'flux batch'.
 _IN_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID", "FLUX_ENCLOSING_ID")
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    names = ("", *SCHEDULERS, PRINT, *(f"{PRINT}:{name}" for name in SCHEDULERS))
-    parser.add_argument(
+_SUBMIT = ("", *SCHEDULERS, PRINT, *(f"{PRINT}:{name}" for name in SCHEDULERS))
+ARGUMENTS = (
+    shared.argument(
         "--submit",
         nargs="?",
         const="",
-        choices=names,
+        choices=_SUBMIT,
         metavar="SCHEDULER",
         help="run it by jobs of slurm, pbs or flux; default: the site's; print, print:slurm:"
         " submit nothing",
-    )
-    shared.add_switch(parser, "--wait", "with --submit: wait for the jobs to end")
-    shared.add_directive(parser, "with --submit: an option of the scheduler, as in partition=cpu")
-
-
-def add_place(parser: ArgumentParser) -> None:
-    """Add the options that say whose jobs are meant."""
-    shared.add_output_folder(parser)
-    shared.add_text(
-        parser,
-        "--prefix",
-        "DIR",
-        "the jobs of the installation in this folder, in place of --output",
-    )
+    ),
+    shared.switch("--wait", "with --submit: wait for the jobs to end"),
+    shared.directive("with --submit: an option of the scheduler, as in partition=cpu"),
+)
+# The options that say whose jobs are meant.
+PLACE = (
+    shared.OUTPUT_FOLDER,
+    shared.text(
+        "--prefix", "DIR", "the jobs of the installation in this folder, in place of --output"
+    ),
+)
 
 
 def require_submit(arguments: Namespace) -> None:
@@ -92,19 +87,17 @@ def _command(arguments: Namespace, site: Site) -> str:
     """Return the line for a shell that submits the work, with an account if one is needed."""
     from sifwright.launch.job_rules import ACCOUNTS  # noqa: PLC0415  # only outside of jobs
 
-    prefix = getattr(arguments, "prefix", "")
-    words = ["sifwright", "install" if prefix else "build", site.name]
-    words += [*filter(None, [arguments.image]), *matrix.words(arguments)]
-    words += [f"--prefix={prefix}"] if prefix else []
-    words += _output_words(arguments)
+    prefix, output = getattr(arguments, "prefix", ""), getattr(arguments, "output", "build")
+    words = [
+        *("sifwright", "install" if prefix else "build", site.name),
+        *filter(None, [arguments.image]),
+        *matrix.words(arguments),
+        *([f"--prefix={prefix}"] if prefix else []),
+        *([] if output == "build" else [f"--output={output}"]),
+    ]
     variable = ACCOUNTS.get(site.scheduler, "") if site.job.needs_account else ""
     before = f"{variable}=PROJECT " if variable and not os.environ.get(variable) else ""
     return f"{before}{shlex.join(words)} --submit"
-
-
-def _output_words(arguments: Namespace) -> list[str]:
-    output = getattr(arguments, "output", "build")
-    return [] if output == "build" else [f"--output={output}"]
 
 
 def site_of_jobs(site: Site, scheduler: str) -> Site:
@@ -117,7 +110,10 @@ def site_of_jobs(site: Site, scheduler: str) -> Site:
         return site
     if not scheduler:
         message = f"users build no SIFs at site '{site.name}': {site.builds.why}"
-        fix = "Build on another machine, copy, install: docs/how-to/build-elsewhere.md. "
-        fix += f"By jobs of that machine: --submit {'|'.join(SCHEDULERS)}."
-        raise UsageError.of(message, where="--submit", fix=fix)
+        raise UsageError.of(
+            message,
+            where="--submit",
+            fix="Build on another machine, copy, install: docs/how-to/build-elsewhere.md."
+            f" By jobs of that machine: --submit {'|'.join(SCHEDULERS)}.",
+        )
     return replace(site, scheduler="local")

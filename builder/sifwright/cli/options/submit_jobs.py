@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sifwright.catalog.model import Site
 from sifwright.catalog.project_folder import project_folder
+from sifwright.cli.options.output import print_lines
 from sifwright.cli.options.submission import PRINT, printed, scheduler_of
 from sifwright.errors import UsageError
 from sifwright.launch.submit import by_hand, job_script, shared_folders
@@ -40,9 +41,8 @@ def submit_tasks(
         if not lacking.jobs and not lacking.earlier:
             note("up to date: no job is needed")
             return
-        submission = replace(submission, folders=tuple(_folders(arguments, sites[0], home)))
-        for line in _remarks(submission, lacking):
-            note(line)
+        submission = replace(submission, folders=_folders(arguments, sites[0], home))
+        print_lines(_remarks(submission, lacking), note)
         if printed(arguments):
             _print(submission, lacking.jobs, note)
             return
@@ -64,15 +64,18 @@ def _remarks(submission: Submission, lacking: Missing) -> Iterator[str]:
     limit = job_script.longest(submission)
     for job in lacking.jobs:
         if (hours := job.resources.hours) > limit:
-            most = f"asks for {limit:g} of {hours:g} hours, the queue's most"
-            yield f"{job.name} {most}; if it ends early, submit again"
+            yield (
+                f"{job.name} asks for {limit:g} of {hours:g} hours, the queue's most;"
+                " if it ends early, submit again"
+            )
 
 
-def _folders(arguments: Namespace, site: Site, home: JobsPlace) -> Iterator[SharedFolder]:
-    yield shared_folders.program()
-    yield shared_folders.project(project_folder(arguments.project), site.name)
-    if home.images:
-        yield shared_folders.step_cache()
+def _folders(arguments: Namespace, site: Site, home: JobsPlace) -> tuple[SharedFolder, ...]:
+    return (
+        shared_folders.program(),
+        shared_folders.project(project_folder(arguments.project), site.name),
+        *([shared_folders.step_cache()] if home.images else []),
+    )
 
 
 def _print(
@@ -84,5 +87,4 @@ def _print(
         steps = ", ".join(task.name for task in job.tasks)
         note(f"written: {script}: {steps} ({', '.join(job.images)})")
     note("nothing is submitted; by hand:" if written else "nothing is left to submit")
-    for line in by_hand.commands(submission, written):
-        note(line)
+    print_lines(by_hand.commands(submission, written), note)

@@ -3,7 +3,6 @@
 import base64
 import os
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +30,17 @@ def known(registry: str) -> tuple[str, str]:
     return "", ""
 
 
-def _files() -> Iterator[Path]:
-    """Yield the files with logins, by config.json(5) of Docker and containers-auth.json(5)."""
-    if named := os.environ.get("REGISTRY_AUTH_FILE"):
-        yield Path(named)
+def _files() -> list[Path]:
+    """Return the files with logins, by config.json(5) of Docker and containers-auth.json(5)."""
     home = Path(os.environ.get("HOME") or "/")
-    yield home / ".apptainer" / "docker-config.json"
-    yield Path(os.environ.get("DOCKER_CONFIG") or home / ".docker") / "config.json"
-    if folder := os.environ.get("XDG_RUNTIME_DIR"):
-        yield Path(folder) / "containers" / "auth.json"
-    config = os.environ.get("XDG_CONFIG_HOME") or home / ".config"
-    yield Path(config) / "containers" / "auth.json"
+    named, runtime = os.environ.get("REGISTRY_AUTH_FILE"), os.environ.get("XDG_RUNTIME_DIR")
+    return [
+        *([Path(named)] if named else []),
+        home / ".apptainer/docker-config.json",
+        Path(os.environ.get("DOCKER_CONFIG") or home / ".docker") / "config.json",
+        *([Path(runtime) / "containers/auth.json"] if runtime else []),
+        Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "containers/auth.json",
+    ]
 
 
 def token(registry: str, path: Path | None = None) -> dict[str, Any] | None:

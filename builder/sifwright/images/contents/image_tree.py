@@ -175,12 +175,10 @@ class ImageTree:
 
     def _replace(self, layer: LayerContents) -> None:
         """Remove the nodes that a new path hides: a file hides a folder with all in it."""
-        for number in layer.others:
-            if path := self._known.get(number):
-                self._remove(path)
-        for number in layer.folders:
-            if path := self._known.get(number):
-                self._remove_one(path)
+        for numbers, remove in ((layer.others, self._remove), (layer.folders, self._remove_one)):
+            for number in numbers:
+                if path := self._known.get(number):
+                    remove(path)
 
     def _add(self, where: dict[str, _Value], path: str, value: _Value) -> None:
         path = self._placed(path)

@@ -137,14 +137,14 @@ def _packages(
         yield from _places(posixpath.dirname(tree.real(settings.get("home", ""))), version)
 
 
-def _places(prefix: str, version: str) -> Iterator[str]:
-    # Debian has what pip installs in a place of its own.
-    if prefix == "usr":
-        yield f"usr/local/lib/python{version}/dist-packages"
-    for lib in ("lib", "lib64"):
-        yield f"{prefix}/{lib}/python{version}/site-packages"
-        yield f"{prefix}/{lib}/python{version}/dist-packages"
-    yield f"{prefix}/lib/python3/dist-packages"
+def _places(prefix: str, version: str) -> list[str]:
+    libs = (f"{prefix}/{lib}/python{version}" for lib in ("lib", "lib64"))
+    return [
+        # Debian has what pip installs in a place of its own.
+        *([f"usr/local/lib/python{version}/dist-packages"] if prefix == "usr" else []),
+        *(f"{lib}/{kind}-packages" for lib in libs for kind in ("site", "dist")),
+        f"{prefix}/lib/python3/dist-packages",
+    ]
 
 
 def _parsed(text: str) -> Torch:

@@ -157,7 +157,10 @@ def config(value: dict[str, Any], processor: str) -> Config:
         # The last line of a name counts.
         environment={name: text for name, _, text in variables if name},
         user=_typed(settings.get("User") or "", str, "User"),
-        labels=_texts(settings.get("Labels"), "Labels"),
+        labels={
+            str(name): _typed(text, str, "Labels")
+            for name, text in _typed(settings.get("Labels") or {}, dict, "Labels").items()
+        },
         layers=tuple(strings(rootfs.get("diff_ids"), "diff_ids")),
     )
 
@@ -180,11 +183,6 @@ def start(value: dict[str, Any], processor: str) -> Start:
 def _program(value: object, name: str) -> tuple[str, ...]:
     """Return a list of words; a text counts as one word, as in Docker's own types."""
     return (value,) if value and isinstance(value, str) else tuple(strings(value, name))
-
-
-def _texts(value: object, name: str) -> dict[str, str]:
-    items = _typed(value or {}, dict, name)
-    return {str(key): _typed(text, str, name) for key, text in items.items()}
 
 
 def _blob(value: object) -> Blob:

@@ -78,8 +78,12 @@ def find(source: Source, processor: str) -> FoundImage:
             value, _ = blob(manifest.config.digest)
             config = documents.config(value, processor)
             timer.start(f"{len(manifest.layers)} layers, {manifest.bytes / 1e6:.1f} MB")
-            tree, size = stacked(_layers(folder, manifest)), manifest.bytes
-            return ImageContents(digest=manifest.digest, config=config, tree=tree, bytes=size)
+            return ImageContents(
+                digest=manifest.digest,
+                config=config,
+                tree=stacked(_layers(folder, manifest)),
+                bytes=manifest.bytes,
+            )
 
     return FoundImage(key=f"{manifest.digest} {processor}", read=read)
 

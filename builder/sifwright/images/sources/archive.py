@@ -19,7 +19,7 @@ from sifwright.images.contents.image_tree import (
     ScanBudget,
     stacked,
 )
-from sifwright.images.model import Config, FoundImage, ImageContents, Source, SourceError
+from sifwright.images.model import FoundImage, ImageContents, Source, SourceError
 from sifwright.images.oci import documents, oci_layout, tar_files
 from sifwright.images.oci import layer as layers
 from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
@@ -103,10 +103,16 @@ def read_docker(stream: Readable, tag: str, processor: str) -> ImageContents:
     value, digest = documents.document(BytesIO(parts.document(str(entry.get("Config")))))
     config = documents.config(value, processor)
     read = [parts.layer(item) for item in documents.strings(entry.get("Layers"), "Layers")]
-    _compare(read, config)
-    tree = stacked(item.layer for item in read)
-    size = sum(item.size for item in read)
-    return ImageContents(digest=digest, config=config, tree=tree, bytes=size)
+    # The digest of the configuration is the image's.
+    expected = [item for item in config.layers if item]
+    if expected and expected != [item.digest for item in read]:
+        raise BadImage("has other layers than its configuration says")
+    return ImageContents(
+        digest=digest,
+        config=config,
+        tree=stacked(item.layer for item in read),
+        bytes=sum(item.size for item in read),
+    )
 
 
 def _entry(entries: list[dict[str, Any]], tag: str) -> dict[str, Any]:
@@ -122,13 +128,6 @@ def _entry(entries: list[dict[str, Any]], tag: str) -> dict[str, Any]:
     raise oci_layout.no_such(tag, list(names))
 
 
-def _compare(read: list[_Read], config: Config) -> None:
-    """Refuse layers that differ from the configuration, whose digest is the image's."""
-    expected = [item for item in config.layers if item]
-    if expected and expected != [item.digest for item in read]:
-        raise BadImage("has other layers than its configuration says")
-
-
 def _read_oci(stream: Readable, tag: str, processor: str) -> ImageContents:
     parts = _parts(stream, unpack=False)
     index = documents.parsed(parts.document("index.json"))
@@ -138,8 +137,12 @@ def _read_oci(stream: Readable, tag: str, processor: str) -> ImageContents:
     for blob, item in zip(manifest.layers, read, strict=True):
         if blob.digest != item.digest:
             raise BadImage(f"what it has for {blob.digest} has the digest {item.digest}")
-    tree = stacked(item.layer for item in read)
-    return ImageContents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
+    return ImageContents(
+        digest=manifest.digest,
+        config=config,
+        tree=stacked(item.layer for item in read),
+        bytes=manifest.bytes,
+    )
 
 
 def _parts(stream: Readable, *, unpack: bool) -> _Parts:

@@ -101,8 +101,12 @@ class Remote:
 
     def read(self, manifest: Manifest, processor: str, timer: Timer) -> ImageContents:
         config = documents.config(self.config(manifest), processor)
-        tree = stacked(self._layers(manifest, timer))
-        return ImageContents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
+        return ImageContents(
+            digest=manifest.digest,
+            config=config,
+            tree=stacked(self._layers(manifest, timer)),
+            bytes=manifest.bytes,
+        )
 
     def _layers(self, manifest: Manifest, timer: Timer) -> Iterator[LayerContents]:
         scan = ScanBudget()

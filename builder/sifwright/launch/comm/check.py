@@ -166,13 +166,14 @@ def _mpi(output: ImageFolder, wanted: BenchmarkRequest) -> ImageMpi | None:
     return job_image_mpi.of_record(output.link)
 
 
-def _options(site: Site, wanted: BenchmarkRequest, results_folder: str) -> Iterator[str]:
-    """Yield the options of the benchmark; --backend nccl, because gloo would hide missing GPUs."""
+def _options(site: Site, wanted: BenchmarkRequest, results_folder: str) -> list[str]:
+    """Return the options of the benchmark; --backend nccl, because gloo would hide missing GPUs."""
     backend = wanted.backend or ("gloo" if site.vendor == "cpu" else "nccl")
-    yield from ("--backend", backend, "--json", f"{results_folder}/{_JSON}")
-    yield from ("--min-size", str(wanted.min_size), "--max-size", str(wanted.max_size))
-    if backend == "nccl":
-        yield from ("--nccl-log", results_folder)
+    return [
+        *("--backend", backend, "--json", f"{results_folder}/{_JSON}"),
+        *("--min-size", str(wanted.min_size), "--max-size", str(wanted.max_size)),
+        *(("--nccl-log", results_folder) if backend == "nccl" else ()),
+    ]
 
 
 @contextmanager

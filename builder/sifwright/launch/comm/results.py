@@ -59,10 +59,8 @@ def _panel(axes: Any, rows: Sequence[Mapping[str, Any]], field: str, label: str)
         for point in wrong:
             axes.annotate("wrong", point, color="#D55E00", fontweight="bold")
     axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
+    axes.set(yscale="log", xlabel="size", ylabel=label)
     axes.xaxis.set_major_formatter(lambda size, _: readable(size))
-    axes.set_xlabel("size")
-    axes.set_ylabel(label)
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from sifwright.catalog import site_environment
 from sifwright.catalog.model import Site
-from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.launch import directives, job, job_mpi, launch_command
@@ -24,20 +23,6 @@ _MASTER_HOST = "SIFWRIGHT_MASTER_HOST"
 _PLACES = ("MASTER_ADDR", _MASTER_HOST)
 # Variables of an allocation.
 _ALLOCATIONS = {"slurm": "SLURM_JOB_ID", "pbs": "PBS_JOBID", "flux": "FLUX_JOB_ID"}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RankLayout:
-    """The numbers of nodes and ranks, their environment of the host, and their MPI if known."""
-
-    nodes: int
-    ranks_per_node: int
-    environment: str = ""
-    mpi: ImageMpi | None = None
-
-    @property
-    def ranks(self) -> int:
-        return self.nodes * self.ranks_per_node
 
 
 def require_images(site: Site) -> None:
@@ -58,7 +43,7 @@ def require_environment(environment: str) -> None:
 
 def shape(
     site: Site, nodes: int, ranks_per_node: int, environ: Mapping[str, str] = os.environ
-) -> RankLayout:
+) -> JobRequest:
     """Return the layout that was asked for (0: not), else the allocation with a rank per GPU.
 
     Raises `MachineError` outside an allocation, `UsageError` if the ranks cannot be known.
@@ -69,28 +54,26 @@ def shape(
     if not ranks:
         message = f"site {site.name} does not say how many GPUs a node has"
         raise UsageError.of(message, fix="Give --ranks-per-node.")
-    _require_allocation(site, RankLayout(nodes=nodes or 2, ranks_per_node=ranks), environ)
-    return RankLayout(nodes=nodes or _allocated_nodes(site, environ), ranks_per_node=ranks)
+    _require_allocation(site, layout(nodes or 2, ranks), environ)
+    return layout(nodes or _allocated_nodes(site, environ), ranks)
 
 
-def _local_shape(site: Site, nodes: int, ranks_per_node: int) -> RankLayout:
+def _local_shape(site: Site, nodes: int, ranks_per_node: int) -> JobRequest:
     if nodes > 1:
         raise UsageError.of(
             f"--nodes {nodes}: site {site.name} has no scheduler, so there is this machine alone",
             fix="Leave --nodes out, or start the ranks yourself with --launch.",
         )
-    ranks = ranks_per_node or max(site.node.gpus, _LOCAL_RANKS)
-    return RankLayout(nodes=1, ranks_per_node=ranks)
+    return layout(1, ranks_per_node or max(site.node.gpus, _LOCAL_RANKS))
 
 
-def _require_allocation(site: Site, wanted: RankLayout, environ: Mapping[str, str]) -> None:
+def _require_allocation(site: Site, wanted: JobRequest, environ: Mapping[str, str]) -> None:
     """Raise `MachineError` with the command that gets an allocation of that shape."""
     variable = _ALLOCATIONS[site.scheduler]
     if environ.get(variable):
         return
     account = "PROJECT" if site.job.needs_account else ""
-    request = replace(_request(wanted), account=account)
-    command = directives.interactive(job.arrange_job(site, request))
+    command = directives.interactive(job.arrange_job(site, replace(wanted, account=account)))
     raise MachineError.of(
         f"not inside an allocation: {variable} is not set",
         where=f"site {site.name}",
@@ -99,14 +82,9 @@ def _require_allocation(site: Site, wanted: RankLayout, environ: Mapping[str, st
     )
 
 
-def _request(wanted: RankLayout) -> JobRequest:
-    return JobRequest(
-        nodes=wanted.nodes,
-        ranks_per_node=wanted.ranks_per_node,
-        arguments=(SCRIPT,),
-        environment=wanted.environment,
-        mpi=wanted.mpi,
-    )
+def layout(nodes: int, ranks_per_node: int) -> JobRequest:
+    """Return the benchmark's numbers of nodes and ranks."""
+    return JobRequest(nodes=nodes, ranks_per_node=ranks_per_node, arguments=(SCRIPT,))
 
 
 def _allocated_nodes(site: Site, environ: Mapping[str, str]) -> int:
@@ -119,14 +97,14 @@ def _allocated_nodes(site: Site, environ: Mapping[str, str]) -> int:
     raise UsageError.of("the allocation does not say how many nodes it has", fix="Give --nodes.")
 
 
-def launcher(site: Site, wanted: RankLayout, environ: Mapping[str, str] = os.environ) -> list[str]:
+def launcher(site: Site, wanted: JobRequest, environ: Mapping[str, str] = os.environ) -> list[str]:
     """Return the site's command that starts a task per rank; [] without a launcher.
 
     Open MPI passes only variables that are named to other nodes.
     """
     if site.scheduler == "local":
         return []
-    arranged = job.arrange_job(site, _request(wanted))
+    arranged = job.arrange_job(site, wanted)
     words = launch_command.words(arranged)
     if job_mpi.exports_by_name(arranged):
         words += [word for name in _PLACES if name in environ for word in ("-x", name)]

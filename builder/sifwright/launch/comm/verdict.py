@@ -11,6 +11,7 @@ from typing import Literal
 
 from sifwright.errors import Problem
 from sifwright.launch.comm.nccl_log import NetworkEvidence, Process
+from sifwright.system.terminal import ranges
 
 _PREFIX = "NET/"
 # A network has several names. The plugin aws-ofi-nccl is AWS Libfabric up to 1.11, later Libfabric,
@@ -134,22 +135,11 @@ def _problems(
         hosts = sorted({ranks[number].host for number in numbers})
         lines = reasons[numbers[0]][1]
         yield Problem(
-            where=f"rank {_ranges(numbers)} on {_shortened(hosts)}",
+            where=f"rank {ranges(numbers)} on {_shortened(hosts)}",
             what=f"{message}: {lines}" if lines else message,
             fix=fix,
         )
         fix = ""
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """Return 0-3,8 for 0, 1, 2, 3, 8."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1][1:] = [number]
-        else:
-            runs.append([number])
-    return ",".join("-".join(map(str, run)) for run in runs)
 
 
 def _shortened(hosts: Sequence[str], most: int = 8) -> str:

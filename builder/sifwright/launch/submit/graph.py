@@ -1,7 +1,8 @@
 """The graph of jobs that make what several images lack: a step that they share runs once."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sifwright.catalog.layer_builds import Resources
@@ -63,7 +64,7 @@ def build_jobs(chains: Sequence[Sequence[Task]], queued: Mapping[str, str]) -> l
     the job that does it already.
     """
     tasks = {task.key: task for chain in chains for task in chain}
-    children = _children(tasks.values())
+    children = Counter(task.parent for task in tasks.values())
     groups: dict[str, list[Task]] = {}
     group_of: dict[str, str] = {}
     for key, task in tasks.items():
@@ -84,17 +85,10 @@ def build_jobs(chains: Sequence[Sequence[Task]], queued: Mapping[str, str]) -> l
     ]
 
 
-def _children(tasks: Iterable[Task]) -> dict[str, set[str]]:
-    children: dict[str, set[str]] = {}
-    for task in tasks:
-        children.setdefault(task.parent, set()).add(task.key)
-    return children
-
-
-def _joins(task: Task, tasks: Mapping[str, Task], children: Mapping[str, set[str]]) -> bool:
+def _joins(task: Task, tasks: Mapping[str, Task], children: Mapping[str, int]) -> bool:
     """Return whether a task runs in its parent's job: nothing else waits for that parent."""
     parent = tasks.get(task.parent)
-    if parent is None or len(children[task.parent]) > 1:
+    if parent is None or children[task.parent] > 1:
         return False
     mine, other = task.resources, parent.resources
     return (mine.cores, mine.memory_gb) == (other.cores, other.memory_gb)

@@ -12,7 +12,7 @@ from sifwright.launch.directives import MARKS, Directive, further
 from sifwright.launch.jobscript import word, words
 from sifwright.launch.submit import job_folder, job_settings
 from sifwright.launch.submit.graph import BuildJob
-from sifwright.launch.submit.submission import ACCOUNT_DIRECTIVES, Submission, request
+from sifwright.launch.submit.submission import ACCOUNT_DIRECTIVES, Submission, account, request
 from sifwright.render.templating import template
 
 _EARLIER_LOG = "earlier.log"
@@ -95,8 +95,8 @@ def _directives(submission: Submission, job: BuildJob, log: Path) -> list[Direct
     wanted = replace(job.resources, hours=min(job.resources.hours, longest(submission)))
     title = "N" if scheduler.name == "pbs" else "job-name"
     pairs = [(title, job.name), *scheduler.resources(wanted), *scheduler.output(str(log))]
-    if submission.account:
-        pairs.append((ACCOUNT_DIRECTIVES[scheduler.name], submission.account))
+    if payer := account(scheduler.name):
+        pairs.append((ACCOUNT_DIRECTIVES[scheduler.name], payer))
     own = [Directive(*pair) for pair in pairs]
     by_key = {directive.key: directive for directive in (*of_site, *own, *given)}
     return list(by_key.values())

@@ -1,13 +1,12 @@
 """Find out on a node whether it sees the folders of the machine that submitted."""
 
-import hashlib
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import sifwright
-from sifwright.system import cache_folder
+from sifwright.system import cache_folder, files
 
 _IDENTITY = "folder-id"
 
@@ -30,7 +29,7 @@ def project(folder: Path, site: str) -> SharedFolder:
         name="project",
         path=folder,
         file=file,
-        digest=_digest(file),
+        digest=files.sha256(file),
         fix="Name a folder that all nodes see: --project DIR. Do not change it while jobs wait.",
     )
 
@@ -42,7 +41,7 @@ def program() -> SharedFolder:
         name="sifwright",
         path=file.parent,
         file=file,
-        digest=_digest(file),
+        digest=files.sha256(file),
         fix="Install sifwright in a folder that all nodes see.",
     )
 
@@ -55,22 +54,14 @@ def step_cache() -> SharedFolder:
     root = cache_folder.root()
     cache_folder.make(root)
     with cache_folder.translate_errors(root):
-        file = _identity(root / _IDENTITY)
+        file = root / _IDENTITY
+        # It is written once, and no other folder has it.
+        with suppress(FileExistsError), file.open("x", encoding="ascii") as new:
+            new.write(secrets.token_hex())
         return SharedFolder(
             name="step cache",
             path=root.parent,
             file=file,
-            digest=_digest(file),
+            digest=files.sha256(file),
             fix="Choose a folder that all nodes see: SIFWRIGHT_CACHE=DIR.",
         )
-
-
-def _identity(file: Path) -> Path:
-    """Write a file that no other folder has, once."""
-    with suppress(FileExistsError), file.open("x", encoding="ascii") as new:
-        new.write(secrets.token_hex())
-    return file
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()

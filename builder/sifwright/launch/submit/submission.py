@@ -39,11 +39,6 @@ class Submission:
     folders: tuple[SharedFolder, ...] = ()
     secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
-    @property
-    def account(self) -> str:
-        """Return the account that the environment names."""
-        return account(self.scheduler.name, os.environ)
-
 
 def prepare(
     sites: Sequence[Site], scheduler: str, given: Sequence[str], home: JobsPlace
@@ -111,8 +106,8 @@ def request(given: Sequence[str] = ()) -> JobRequest:
     return JobRequest(nodes=1, arguments=(), directives=tuple(given))
 
 
-def account(scheduler: str, environ: Mapping[str, str]) -> str:
-    return environ.get(ACCOUNTS.get(scheduler, ""), "")
+def account(scheduler: str) -> str:
+    return os.environ.get(ACCOUNTS.get(scheduler, ""), "")
 
 
 def _for_builds(site: Site) -> Site:
@@ -134,7 +129,7 @@ def _require_account(site: Site, given: Collection[str]) -> None:
     """Raise `UsageError` if the site refuses jobs without an account and none is named."""
     name = site.scheduler
     named = {directives.given(site, text).name for text in given}
-    if not site.job.needs_account or account(name, os.environ):
+    if not site.job.needs_account or account(name):
         return
     if ACCOUNT_DIRECTIVES[name] not in named:
         message = f"the scheduler of site '{site.name}' refuses jobs without an account"

@@ -3,8 +3,9 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -14,7 +15,7 @@ from sifwright.catalog.model import Catalog
 from sifwright.errors import MachineError
 from sifwright.host.network import debian_archive, package_index, pins, registry, rpm_repository
 from sifwright.images.contents.inventory import Inventory
-from sifwright.images.contents.packages import Package
+from sifwright.images.contents.packages import Kind, Package
 from sifwright.plan import plan_file
 from sifwright.report.audit import osv, rpm_sources
 from sifwright.report.audit.data import PYPI, AuditData
@@ -25,6 +26,8 @@ _DEBIANS = {
     "ubuntu": ("main", "restricted", "universe", "multiverse"),
 }
 _RELEASE = re.compile(r"^\s*deb\s+(?:\[[^]]*\]\s*)?(\S+)\s+(\S+)|^URIs:\s*(\S+)", re.MULTILINE)
+
+_Comparison = Callable[[Sequence[Package]], Iterator[Finding]]
 
 
 @dataclass(kw_only=True)
@@ -40,8 +43,10 @@ class Auditor:
 
     def audit(self, image: str) -> Audit:
         """Return all findings; raises `MachineError` for a source that does not answer."""
-        parts = (self._debian, self._rpm, self._osv, self._yanked, self._base, self._pins)
-        findings = [finding for compare in parts for finding in compare()]
+        if not (self.contents.of("debian") or self.contents.of("rpm")):
+            name = self.contents.system.get("ID") or "an unknown system"
+            self.unchecked.append(f"packages of {name}: no database of dpkg or rpm can be read")
+        findings = [*self._packages(), *self._base(), *self._pins()]
         return Audit(
             image=image,
             findings=tuple(sorted(findings, key=lambda item: (item.rule, item.package))),
@@ -49,14 +54,20 @@ class Auditor:
             unchecked=tuple(self.unchecked),
         )
 
-    def _debian(self) -> Iterator[Finding]:
-        installed, system = self.contents.of("debian"), self.contents.system
+    def _packages(self) -> Iterator[Finding]:
+        """Yield the findings about each kind of packages that is installed."""
+        kinds: dict[Kind, tuple[_Comparison, ...]] = {
+            "debian": (self._debian,),
+            "rpm": (self._rpm,),
+            "python": (self._osv, self._yanked),
+        }
+        for kind, comparisons in kinds.items():
+            if installed := self.contents.of(kind):
+                yield from chain.from_iterable(compare(installed) for compare in comparisons)
+
+    def _debian(self, installed: Sequence[Package]) -> Iterator[Finding]:
+        system = self.contents.system
         distribution, code = system.get("ID", ""), system.get("VERSION_CODENAME", "")
-        if not installed:
-            if not self.contents.of("rpm"):
-                name = distribution or "an unknown system"
-                self.unchecked.append(f"packages of {name}: no database of dpkg or rpm can be read")
-            return
         if distribution not in _DEBIANS or not code:
             self.unchecked.append(
                 f"{len(installed)} packages of {distribution or 'no known system'}"
@@ -87,10 +98,7 @@ class Auditor:
                     return mirrors.redirect(rules, (deb822 or plain).rstrip("/"))
         return ""
 
-    def _rpm(self) -> Iterator[Finding]:
-        installed = self.contents.of("rpm")
-        if not installed:
-            return
+    def _rpm(self, installed: Sequence[Package]) -> Iterator[Finding]:
         addresses = self.data.repositories() if self.data.folder else list(self._repositories())
         if not addresses:
             self.unchecked.append(f"{len(installed)} RPM packages: no repository with an address")
@@ -113,10 +121,7 @@ class Auditor:
             else:
                 self.unchecked.append(f"RPM packages of repository {name}: it has no plain address")
 
-    def _osv(self) -> Iterator[Finding]:
-        installed = self.contents.of("python")
-        if not installed:
-            return
+    def _osv(self, installed: Sequence[Package]) -> Iterator[Finding]:
         if not self.data.osv:
             self.unchecked.append(
                 f"{len(installed)} Python packages: no OSV dump; name one by --osv"
@@ -126,12 +131,10 @@ class Auditor:
             self._note(len(installed), "Python", self.data.shown(dump))
             yield from osv.findings(installed, dump)
 
-    def _yanked(self) -> Iterator[Finding]:
-        installed = self.contents.of("python")
+    def _yanked(self, installed: Sequence[Package]) -> Iterator[Finding]:
         index = self.data.below(PYPI) if self.data.folder else package_index.address()
-        if not installed or not index:
-            if installed:
-                self.unchecked.append("withdrawn versions: there is no index")
+        if not index:
+            self.unchecked.append("withdrawn versions: there is no index")
             return
         self.data.places[index] = PYPI
         withdrawn = package_index.yanked([package.name for package in installed], index)

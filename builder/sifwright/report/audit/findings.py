@@ -1,6 +1,6 @@
 """The result of an audit: findings, and what was not compared."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
@@ -34,9 +34,6 @@ class Audit:
     findings: tuple[Finding, ...]
     compared: tuple[str, ...]
     unchecked: tuple[str, ...]
-
-    def document(self) -> dict[str, object]:
-        return asdict(self)
 
     def sarif(self) -> dict[str, object]:
         """Return SARIF 2.1.0, which code hosts show beside a repository's other findings."""

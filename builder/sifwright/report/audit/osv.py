@@ -44,36 +44,31 @@ def findings(installed: Sequence[Package], dump: str) -> Iterator[Finding]:
         by_name[canonicalize_name(package.name)].append(package)
     is_of_python = False
     for document in _documents(dump):
-        affected = list(_of_python(document, dump))
+        try:
+            affected = list(filter(_is_of_python, document.get("affected", ())))
+            matches = list(_matches(document, affected, by_name))
+        except (LookupError, TypeError, AttributeError) as error:
+            message = f"{document.get('id')} is no OSV document: {error!r}"
+            raise _refusal(dump, message) from None
         is_of_python = is_of_python or bool(affected)
-        for package, entry in _matches(document, affected, by_name, dump):
-            yield _finding(package, document, entry)
+        yield from (_finding(package, document, entry) for package, entry in matches)
     if not is_of_python:
         raise _refusal(dump, "has no vulnerability of Python packages (PyPI)")
 
 
-def _of_python(document: Mapping[str, Any], dump: str) -> Iterator[Mapping[str, Any]]:
-    try:
-        for affected in document.get("affected", ()):
-            if affected.get("package", {}).get("ecosystem") == _PYPI:
-                yield affected
-    except (TypeError, AttributeError) as error:
-        raise _not_osv(document, dump, error) from None
+def _is_of_python(affected: Mapping[str, Any]) -> bool:
+    return bool(affected.get("package", {}).get("ecosystem") == _PYPI)
 
 
 def _matches(
     document: Mapping[str, Any],
     affected: Sequence[Mapping[str, Any]],
     by_name: Mapping[str, Sequence[Package]],
-    dump: str,
 ) -> Iterator[tuple[Package, Mapping[str, Any]]]:
-    try:
-        for entry in () if document.get("withdrawn") else affected:
-            for package in by_name.get(canonicalize_name(entry["package"]["name"]), ()):
-                if _is_affected(public(package.version), entry):
-                    yield package, entry
-    except (LookupError, TypeError, AttributeError) as error:
-        raise _not_osv(document, dump, error) from None
+    for entry in () if document.get("withdrawn") else affected:
+        for package in by_name.get(canonicalize_name(entry["package"]["name"]), ()):
+            if _is_affected(public(package.version), entry):
+                yield package, entry
 
 
 def _is_affected(version: str, affected: Mapping[str, Any]) -> bool:
@@ -145,10 +140,6 @@ def _document(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, dump: str) -> Ma
     if not isinstance(document, dict) or "id" not in document:
         raise _refusal(dump, f"{entry.filename[:80]!r} is no OSV document")
     return document
-
-
-def _not_osv(document: Mapping[str, Any], dump: str, error: Exception) -> UsageError:
-    return _refusal(dump, f"{document.get('id')} is no OSV document: {error!r}")
 
 
 def _refusal(dump: str, message: str) -> UsageError:

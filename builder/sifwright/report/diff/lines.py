@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from rich.filesize import decimal
 
@@ -28,14 +29,11 @@ def difference_lines(comparison: Comparison) -> Iterator[str]:
     yield f"old  {_side(old)}"
     yield f"new  {_side(new)}"
     yield from (f"note: {escape_name(note)}" for note in comparison.notes)
-    if comparison.plan:
-        yield from _plan(comparison.plan)
-    if comparison.packages:
-        yield from _packages(comparison.packages)
-    if comparison.files and comparison.files.differences:
-        yield from _files(comparison.files)
-    if comparison.stacks:
-        yield from _sizes(*comparison.stacks)
+    files = comparison.files
+    yield from _plan(comparison.plan) if comparison.plan else ()
+    yield from _packages(comparison.packages) if comparison.packages else ()
+    yield from _files(files) if files and files.differences else ()
+    yield from _sizes(*comparison.stacks) if comparison.stacks else ()
     yield "they differ" if comparison.differs else "no differences"
 
 
@@ -46,15 +44,15 @@ def _side(side: Side) -> str:
     return escape_name(f"{side.name}: {kind}{known}")
 
 
-def _plan(changes: PlanChanges) -> Iterator[str]:
-    yield from (f"~ {_change(change)}" for change in changes.target)
-    yield from (f"- layer {escape_name(layer)}" for layer in changes.removed)
-    yield from (f"+ layer {escape_name(layer)}" for layer in changes.added)
-    if changes.reordered:
-        yield "~ the layers have another order"
-    for layer in changes.changed:
-        yield from _layer(layer)
-    yield from (f"~ fact {_change(change)}" for change in changes.facts)
+def _plan(changes: PlanChanges) -> list[str]:
+    return [
+        *(f"~ {_change(change)}" for change in changes.target),
+        *(f"- layer {escape_name(layer)}" for layer in changes.removed),
+        *(f"+ layer {escape_name(layer)}" for layer in changes.added),
+        *(["~ the layers have another order"] if changes.reordered else []),
+        *chain.from_iterable(map(_layer, changes.changed)),
+        *(f"~ fact {_change(change)}" for change in changes.facts),
+    ]
 
 
 def _layer(layer_change: LayerChange) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Compare two plans: layers, and the reasons for other steps."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from itertools import takewhile
 
 from sifwright.plan.plan_file import PlanFacts, StepFacts
@@ -51,8 +51,7 @@ class PlanChanges:
     reordered: bool = False
 
     def __bool__(self) -> bool:
-        changes = (self.target, self.added, self.removed, self.changed, self.facts, self.reordered)
-        return any(changes)
+        return any(astuple(self))
 
     def document(self) -> dict[str, object]:
         data = asdict(self)

@@ -82,14 +82,12 @@ def _differences(
 ) -> Iterator[Difference]:
     for path in sorted({*old.tree, *new.tree}):
         before, after = old.tree.get(path), new.tree.get(path)
-        if before is None and after is not None:
-            yield _difference("added", after, new.names)
-        elif before is not None and after is None:
+        if before is None:
+            yield _difference("added", new.tree[path], new.names)
+        elif after is None:
             yield _difference("removed", before, old.names)
-        elif before is not None and after is not None:
-            message = tuple(_what(before.node, after.node, same=path not in other))
-            if message:
-                yield _difference("changed", after, new.names, message)
+        elif message := _what(before.node, after.node, same=path not in other):
+            yield _difference("changed", after, new.names, message)
 
 
 def _difference(
@@ -106,23 +104,20 @@ def _difference(
     )
 
 
-def _what(old: ListedPath, new: ListedPath, *, same: bool) -> Iterator[str]:
-    """Yield the differences, as `old -> new` if that is short."""
+def _what(old: ListedPath, new: ListedPath, *, same: bool) -> tuple[str, ...]:
+    """Return the differences, as `old -> new` if that is short."""
     if old.kind != new.kind:
-        yield f"{old.kind} -> {new.kind}"
-        return
-    if old.mode != new.mode:
-        yield f"mode {old.mode:o} -> {new.mode:o}"
-    if (old.uid, old.gid) != (new.uid, new.gid):
-        yield f"owner {old.uid}:{old.gid} -> {new.uid}:{new.gid}"
-    if old.target != new.target:
-        yield f"target {escape_name(old.target)} -> {escape_name(new.target)}"
-    if old.device != new.device:
-        yield "device"
-    if old.size != new.size:
-        yield f"size {old.size} -> {new.size}"
-    elif not same:
-        yield "contents"
+        return (f"{old.kind} -> {new.kind}",)
+    differs = {
+        f"mode {old.mode:o} -> {new.mode:o}": old.mode != new.mode,
+        f"owner {old.uid}:{old.gid} -> {new.uid}:{new.gid}": (old.uid, old.gid)
+        != (new.uid, new.gid),
+        f"target {escape_name(old.target)} -> {escape_name(new.target)}": old.target != new.target,
+        "device": old.device != new.device,
+        f"size {old.size} -> {new.size}": old.size != new.size,
+        "contents": old.size == new.size and not same,
+    }
+    return tuple(text for text, is_true in differs.items() if is_true)
 
 
 def files_that_differ(old: LayerStack, new: LayerStack) -> set[bytes]:
