@@ -44,13 +44,16 @@ def _unset(
 
 
 def _wrong(
-    name: str, is_wrong: Callable[[Site, str], bool], text: str, fix: str
+    name: str, is_wrong: Callable[[Site, str, str], bool], text: str, fix: str
 ) -> Callable[[Site], Iterator[Violation]]:
-    """Make a rule about each value of a variable in the site's environment; `{}` is the value."""
+    """Make a rule about each value of a variable in the site's environment; `{}` is the value.
+
+    `is_wrong` gets the site, the group of the variable and its value.
+    """
 
     def find(site: Site) -> Iterator[Violation]:
         for path, value in placed(site, name):
-            if is_wrong(site, value):
+            if is_wrong(site, str(path[1]), value):
                 message = f"environment.{path[1]}: {text.format(value)}"
                 yield Violation(path=path, what=message, fix=fix)
 
@@ -75,13 +78,9 @@ def _completion_queue(site: Site) -> Iterator[Violation]:
         yield Violation(path=path, what=message, fix=fix)
 
 
-def _net_on_one_node(site: Site) -> Iterator[Violation]:
-    if not (_slingshot(site) and site.scheduler == "slurm"):
-        return
-    for path, value in placed(site, "NCCL_NET"):
-        if path[1] != "several-nodes" and value.lower() not in INTERNAL_NETWORKS:
-            message = f"environment.{path[1]}: NCCL_NET={value} holds for launches on one node"
-            yield Violation(path=path, what=message, fix="Move it to environment.several-nodes.")
+def _is_for_one_node(site: Site, group: str, network: str) -> bool:
+    is_plugin = network.lower() not in INTERNAL_NETWORKS
+    return _slingshot(site) and site.scheduler == "slurm" and group != "several-nodes" and is_plugin
 
 
 def _mpich_gpu(site: Site) -> Iterator[Violation]:
@@ -190,7 +189,7 @@ def _host_jansson(site: Site) -> Iterator[Violation]:
 RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
     "alt-read": _wrong(
         "FI_CXI_RDZV_PROTO",
-        lambda site, value: value == "alt_read" and not site.rdzv_get_disabled,
+        lambda site, _, value: value == "alt_read" and not site.rdzv_get_disabled,
         "FI_CXI_RDZV_PROTO={} without network.rdzv-get",
         "Add 'rdzv-get: disabled' below 'network', or leave FI_CXI_RDZV_PROTO out.",
     ),
@@ -198,19 +197,19 @@ RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
     # libfabric ignores MEMHOOKS, as any unknown name, and keeps its default: memhooks.
     "memhooks": _wrong(
         "FI_MR_CACHE_MONITOR",
-        lambda site, value: value.lower() == "memhooks" and site.vendor != "cpu",
+        lambda site, _, value: value.lower() == "memhooks" and site.vendor != "cpu",
         "FI_MR_CACHE_MONITOR={}",
         "Set userfaultfd.",
     ),
     "monitor-name": _wrong(
         "FI_MR_CACHE_MONITOR",
-        lambda _, value: value not in _MONITORS and value.lower() != "memhooks",
+        lambda _site, _, value: value not in _MONITORS and value.lower() != "memhooks",
         "libfabric knows no FI_MR_CACHE_MONITOR={}",
         f"One of: {', '.join(_MONITORS)}.",
     ),
     "kdreg2": _wrong(
         "FI_MR_CACHE_MONITOR",
-        lambda site, value: value == "kdreg2" and "container" in site.run_in,
+        lambda site, _, value: value == "kdreg2" and "container" in site.run_in,
         "FI_MR_CACHE_MONITOR={} in images",
         "Set userfaultfd.",
     ),
@@ -223,7 +222,12 @@ RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
         '"1"',
         lambda site: _slingshot(site) and site.arch == "gfx90a",
     ),
-    "net-on-one-node": _net_on_one_node,
+    "net-on-one-node": _wrong(
+        "NCCL_NET",
+        _is_for_one_node,
+        "NCCL_NET={} holds for launches on one node",
+        "Move it to environment.several-nodes.",
+    ),
     "mpich-gpu": _mpich_gpu,
     "mpich-gpu-library": _mpich_gpu_library,
     "visible-devices": _visible_devices,
