@@ -195,7 +195,7 @@ def _wrong_type(value: object, wanted: list[str], text: str) -> tuple[str, str]:
     return f"{needed} is needed, not {got}", f"Write {needed} there."
 
 
-# What is wrong and how to mend it, by the name of the rule. The functions get the error and the
+# The mistake and its remedy, by the name of the rule. The functions get the error and the
 # value as it is written.
 _WORDS: Mapping[str, Callable[[Any, str], tuple[str, str]]] = {
     "anyOf": lambda error, text: _wrong_type(
