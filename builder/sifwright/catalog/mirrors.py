@@ -97,8 +97,8 @@ def _read(path: Path) -> Mirrors:
     for kind in KINDS:
         for source, target in document.data.get(kind, {}).items():
             # A rule fits where names end, so a slash at the end goes.
-            place = _target(kind, target, path)
-            rule = MirrorRule(kind=kind, source=source.rstrip("/"), target=place)
+            address = _target(kind, target, path)
+            rule = MirrorRule(kind=kind, source=source.rstrip("/"), target=address)
             where = f"{path}:{document.lines[kind, source]}"
             problems += _problems(rule, rules, where)
             rules.append(rule)
