@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sifwright.catalog.model import EnvRule, Value
 from sifwright.catalog.options import variable
-from sifwright.catalog.script_rules import BUILD_ARGUMENT, DELIMITER, SECTION
+from sifwright.catalog.script_rules import DELIMITER, HAZARDS
 from sifwright.plan.model import StepSource
 
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
@@ -92,8 +92,6 @@ def _plain_text(data: bytes) -> str | None:
         text = data.decode()
     except UnicodeDecodeError:
         return None
-    if text and not text.endswith("\n"):
-        return None
-    if "\r" in text or "\0" in text or f"{DELIMITER}\n" in text:
-        return None
-    return None if SECTION.search(text) or BUILD_ARGUMENT.search(text) else text
+    is_whole = not text or text.endswith("\n")
+    is_changed = any(pattern.search(text) for pattern, _, _ in HAZARDS)
+    return text if is_whole and not is_changed else None
