@@ -53,7 +53,7 @@ def resume(folder: Path, path: Path) -> list[str]:
             shutil.rmtree(folder)
         return []
     for name in sorted(state.keys() - recorded.keys(), reverse=True):
-        _remove(folder / name)
+        remove_entry(folder / name)
     return steps
 
 
@@ -93,7 +93,8 @@ def _read(path: Path) -> tuple[State, list[str]]:
         return {}, []
 
 
-def _remove(path: Path) -> None:
+def remove_entry(path: Path) -> None:
+    """Remove a file, a link or an empty folder."""
     if path.is_dir() and not path.is_symlink():
         path.rmdir()
     else:

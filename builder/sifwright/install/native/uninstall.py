@@ -128,10 +128,7 @@ def _others(root: Path, own: set[str]) -> Iterator[str]:
 def _remove(path: Path) -> None:
     """Remove a file, or a folder that is empty."""
     try:
-        if path.is_dir() and not path.is_symlink():
-            path.rmdir()
-        else:
-            path.unlink(missing_ok=True)
+        tree_snapshot.remove_entry(path)
     except OSError as error:
         if error.errno not in _LEFT_OR_GONE:
             raise
