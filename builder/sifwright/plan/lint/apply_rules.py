@@ -184,7 +184,7 @@ def _found(rule: str, hits: Iterator[Violation], site: Site, locate: Locate) -> 
             what=hit.what,
             why=told["why"],
             source=told["source"],
-            fix=hit.fix,
+            fix=hit.fix or told["fix"],
             answer=answer,
         )
 

@@ -44,7 +44,7 @@ def _unset(
 
 
 def _wrong(
-    name: str, is_wrong: Callable[[Site, str, str], bool], text: str, fix: str
+    name: str, is_wrong: Callable[[Site, str, str], bool], text: str, fix: str = ""
 ) -> Callable[[Site], Iterator[Violation]]:
     """Make a rule about each value of a variable in the site's environment; `{}` is the value.
 
@@ -88,8 +88,7 @@ def _mpich_gpu(site: Site) -> Iterator[Violation]:
     for path, value in (*placed(site, name), *of_host_mpi(site, name)):
         if value == "1" and site.vendor == "nvidia" and site.mpi == "cray-mpich":
             message = f"{'.'.join(map(str, path[:-1]))}: MPICH_GPU_SUPPORT_ENABLED=1 beside NCCL"
-            fix = 'Set "0" unless programs give MPI buffers on the GPU, and not while NCCL works.'
-            yield Violation(path=path, what=message, fix=fix)
+            yield Violation(path=path, what=message)
 
 
 def _mpich_gpu_library(site: Site) -> Iterator[Violation]:
@@ -111,7 +110,7 @@ def _visible_devices(site: Site) -> Iterator[Violation]:
     for name in ("CUDA", "HIP", "ROCR"):
         for path, value in placed(site, f"{name}_VISIBLE_DEVICES"):
             message = f"environment.{path[1]}: {name}_VISIBLE_DEVICES={value} for every rank"
-            yield Violation(path=path, what=message, fix="Use gpu-visibility: own or all instead.")
+            yield Violation(path=path, what=message)
 
 
 def _masked_gpus(site: Site) -> Iterator[Violation]:
@@ -124,15 +123,13 @@ def _masked_gpus(site: Site) -> Iterator[Violation]:
         return
     if site.vendor == "amd":
         message = f"{'.'.join(map(str, path))}: each rank has a ROCR_VISIBLE_DEVICES of its own"
-        fix = "docs/how-to/ray.md says what to set for Ray, and for older RCCL."
-        yield Violation(path=path, what=message, fix=fix)
+        yield Violation(path=path, what=message)
 
 
 def _cache_locks(site: Site) -> Iterator[Violation]:
     if site.cache and site.scheduler != "local":
         message = "cache: HF_HOME of jobs is below it, on a file system of all nodes"
-        fix = "Download models before the ranks start: docs/how-to/hugging-face-cache.md."
-        yield Violation(path=("cache",), what=message, fix=fix)
+        yield Violation(path=("cache",), what=message)
 
 
 def _searched(site: Site) -> tuple[str, ...]:
@@ -182,8 +179,7 @@ def _host_jansson(site: Site) -> Iterator[Violation]:
     """Yield binds that put the host's libjansson over that of an image."""
     for path, _ in _over(site, _JANSSON):
         message = f"{_key(path)}: the host's libjansson hides a newer one in the image"
-        fix = "Leave it out: images with their own libcxi bring the libjansson it needs."
-        yield Violation(path=path, what=message, fix=fix)
+        yield Violation(path=path, what=message)
 
 
 RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
@@ -191,7 +187,6 @@ RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
         "FI_CXI_RDZV_PROTO",
         lambda site, _, value: value == "alt_read" and not site.rdzv_get_disabled,
         "FI_CXI_RDZV_PROTO={} without network.rdzv-get",
-        "Add 'rdzv-get: disabled' below 'network', or leave FI_CXI_RDZV_PROTO out.",
     ),
     "alt-read-sizes": _alt_read_sizes,
     # libfabric ignores MEMHOOKS, as any unknown name, and keeps its default: memhooks.
@@ -199,7 +194,6 @@ RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
         "FI_MR_CACHE_MONITOR",
         lambda site, _, value: value.lower() == "memhooks" and site.vendor != "cpu",
         "FI_MR_CACHE_MONITOR={}",
-        "Set userfaultfd.",
     ),
     "monitor-name": _wrong(
         "FI_MR_CACHE_MONITOR",
@@ -211,7 +205,6 @@ RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
         "FI_MR_CACHE_MONITOR",
         lambda site, _, value: value == "kdreg2" and "container" in site.run_in,
         "FI_MR_CACHE_MONITOR={} in images",
-        "Set userfaultfd.",
     ),
     "cache-monitor": _unset("FI_MR_CACHE_MONITOR", "userfaultfd"),
     "host-register": _unset("FI_CXI_DISABLE_HOST_REGISTER", '"1"'),
@@ -226,7 +219,6 @@ RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
         "NCCL_NET",
         _is_for_one_node,
         "NCCL_NET={} holds for launches on one node",
-        "Move it to environment.several-nodes.",
     ),
     "mpich-gpu": _mpich_gpu,
     "mpich-gpu-library": _mpich_gpu_library,
