@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from sifwright.catalog import schema, yaml_file
 from sifwright.catalog.yaml_document import Document, YamlProblem
@@ -54,9 +53,8 @@ def redirect(rules: Iterable[MirrorRule], address: str) -> str:
 
 
 def _lies_below(address: str, source: str) -> bool:
-    rest = address[len(source) :]
-    whole = not rest or rest[0] in _ENDS or source.endswith(":")
-    return address.startswith(source) and whole
+    rest = address.removeprefix(source)
+    return address.startswith(source) and (not rest or rest[0] in _ENDS or source.endswith(":"))
 
 
 def local_path(address: str) -> Path | None:
@@ -98,13 +96,16 @@ def _read(path: Path) -> Mirrors:
     problems: list[Problem] = []
     for kind in KINDS:
         for source, target in document.data.get(kind, {}).items():
-            rule = MirrorRule(kind=kind, source=_bare(source), target=_target(kind, target, path))
+            # A rule fits where names end, so a slash at the end goes.
+            address = _target(kind, target, path)
+            rule = MirrorRule(kind=kind, source=source.rstrip("/"), target=address)
             where = f"{path}:{document.lines[kind, source]}"
             problems += _problems(rule, rules, where)
             rules.append(rule)
     if problems:
         raise CatalogError(*problems)
-    return Mirrors(rules=tuple(rules), pip=_pip(document.data.get("pip", {}), path))
+    pip = document.data.get("pip", {})
+    return Mirrors(rules=tuple(rules), pip={key: _pip(str(pip[key]), path) for key in pip})
 
 
 def _document(path: Path) -> Document:
@@ -124,14 +125,9 @@ def _document(path: Path) -> Document:
     return document
 
 
-def _bare(address: str) -> str:
-    """Remove a slash at the end: a rule fits where names end."""
-    return address.rstrip("/")
-
-
 def _target(kind: str, text: str, file: Path) -> str:
     if kind == "oci" or re.match(r"[a-z]+://", text):
-        return _bare(text)
+        return text.rstrip("/")
     return f"file://{_place(text, file)}"
 
 
@@ -163,11 +159,7 @@ def _problems(rule: MirrorRule, earlier: list[MirrorRule], where: str) -> Iterat
             yield Problem(where=where, what=message, fix="Let both lead to the same place.")
 
 
-def _pip(data: Mapping[str, Any], file: Path) -> dict[str, str]:
-    """Return the settings as text, with folders beside the mirrors file written out."""
-    return {key: " ".join(_pip_words(str(value), file)) for key, value in data.items()}
-
-
-def _pip_words(text: str, file: Path) -> Iterator[str]:
-    for word in text.split():
-        yield str(_place(word, file)) if word.startswith(("./", "../", "~/")) else word
+def _pip(text: str, file: Path) -> str:
+    """Return the value of a setting, with folders beside the mirrors file written out."""
+    below = ("./", "../", "~/")
+    return " ".join(str(_place(x, file)) if x.startswith(below) else x for x in text.split())

@@ -145,19 +145,19 @@ def _source(name: str, data: dict[str, Any]) -> model.Source:
         kind=kind,
         url=data[kind],
         ref=data.get("tag", data.get("branch", "")),
-        versions={version: _pin(value) for version, value in data["versions"].items()},
+        versions={
+            version: model.Pin(
+                digest=pin.get("commit", pin.get("sha256", "")), unchecked=pin.get("unchecked", "")
+            )
+            for version, pin in data["versions"].items()
+        },
         **_fields(data, kind, "tag", "branch", "versions"),
         branch="branch" in data,
     )
 
 
-def _pin(data: dict[str, str]) -> model.Pin:
-    digest = data.get("commit", data.get("sha256", ""))
-    return model.Pin(digest=digest, unchecked=data.get("unchecked", ""))
-
-
 def _rule(data: dict[str, str]) -> model.VersionRule:
-    lookup = model.TableCell(table=data["table"], row=data["row"], column=data["column"])
+    lookup = model.TableCell(**{key: data[key] for key in ("table", "row", "column")})
     return model.VersionRule(lookup=lookup, value=data["value"], why=data.get("why", ""))
 
 
@@ -182,7 +182,9 @@ def site(name: str, data: dict[str, Any]) -> model.Site:
         name=name,
         **_fields(data, *_GROUPS),
         **_fields(groups["sif"]),
-        **_network(groups["network"]),
+        network_expect=tuple(groups["network"].get("expect", ())),
+        rdzv_get_disabled="rdzv-get" in groups["network"],
+        **_fields(groups["network"], "expect", "rdzv-get"),
         **_container(groups["container"]),
         **_mpi(groups["mpi"]),
         node=model.ComputeNode(**_fields(groups["node"])),
@@ -199,12 +201,6 @@ def site(name: str, data: dict[str, Any]) -> model.Site:
         native=HostSoftware(**_fields(groups["native"])) if groups["native"] else None,
         local_disk=LocalDisk(**_fields(groups["local-disk"])) if groups["local-disk"] else None,
     )
-
-
-def _network(data: dict[str, Any]) -> dict[str, Any]:
-    expect = tuple(data.get("expect", ()))
-    own = {"network_expect": expect, "rdzv_get_disabled": "rdzv-get" in data}
-    return own | _fields(data, "expect", "rdzv-get")
 
 
 def _container(data: dict[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def with_pin(text: str, source: Source, version: str, digest: str, file: str) ->
         comment = f"  {match[3]}" if known and match[3] else ""
         lines[line - 1 if known else line : line] = [f"{match[1]}{new}{comment}"]
     changed = "\n".join(lines) + "\n"
-    if not match or not _changes_only_the_pin(document, changed, (*keys, version), source, digest):
+    if not match or not _changes_only_the_pin(document, changed, version, source, digest):
         message = f"'versions' of '{source.name}' is not written with one version on each line"
         raise CatalogError.of(message, where=file, fix=f"Write it by hand: {new}")
     return changed
@@ -45,13 +45,13 @@ def with_pin(text: str, source: Source, version: str, digest: str, file: str) ->
 def _changes_only_the_pin(
     before: Document,
     text: str,
-    keys: tuple[str, str, str],
+    version: str,
     source: Source,
     digest: str,
 ) -> bool:
-    name, versions, version = keys
     expected = copy.deepcopy(before.data)
-    expected[name][versions][version] = {"commit" if source.kind == "git" else "sha256": digest}
+    key = "commit" if source.kind == "git" else "sha256"
+    expected[source.name]["versions"][version] = {key: digest}
     try:
         return bool(yaml_file.parse_yaml(text.encode(), "").data == expected)
     except YamlProblem:

@@ -1,7 +1,8 @@
 """Check references between files, and option values: all files must be read for it."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from sifwright.catalog import site_contradictions
@@ -45,9 +46,10 @@ def _layer_problems(
     locate = partial(location, f"layers/{layer.name}/layer.yaml")
     yield from _default_problems(layer, locate)
     yield from _table_problems(layer, catalog, locate)
-    yield from _reference_problems(layer, locate)
-    if layer.sources:
-        yield from _source_problems(layer, partial(location, f"layers/{layer.name}/pins.yaml"))
+    yield from _unknown_options(layer, _option_references(layer), locate)
+    yield from _order_problems(layer, locate)
+    of_pins = partial(location, f"layers/{layer.name}/pins.yaml")
+    yield from _unknown_options(layer, _pin_references(layer), of_pins)
 
 
 def _site_problems(site: Site, catalog: Catalog, locate: Locate) -> Iterator[Problem]:
@@ -74,7 +76,7 @@ def _value_problems(
         problem = option if isinstance(option, Problem) else refuse_value(option, value)
         if problem:
             where = locate((*path, key))
-            yield Problem(where=where, what=f"{name}.{key}: {problem.what}", fix=problem.fix)
+            yield replace(problem, where=where, what=f"{name}.{key}: {problem.what}")
 
 
 def _default_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
@@ -100,12 +102,14 @@ def _table_problems(layer: Layer, catalog: Catalog, locate: Locate) -> Iterator[
             yield Problem(where=locate((*path, "table")), what=message, fix=fix)
 
 
-def _reference_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
-    for path, name in _option_references(layer):
-        option = find_option(layer, name)
+def _unknown_options(
+    layer: Layer, references: Iterable[tuple[Path, str]], locate: Locate
+) -> Iterator[Problem]:
+    """Yield the references that name no option; an empty name is none."""
+    for path, name in references:
+        option = find_option(layer, name) if name else None
         if isinstance(option, Problem):
-            yield Problem(where=locate(path), what=option.what, fix=option.fix)
-    yield from _order_problems(layer, locate)
+            yield replace(option, where=locate(path))
 
 
 def _order_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
@@ -135,10 +139,9 @@ def _names(origin: Origin) -> list[str]:
 
 
 def _option_references(layer: Layer) -> Iterator[tuple[Path, str]]:
-    """Yield where an option is named, and its name."""
+    """Yield where an option can be named, and its name, if any."""
     for line in layer.bootstrap:
-        if line.option:
-            yield ("bootstrap", line.keyword, "option"), line.option
+        yield ("bootstrap", line.keyword, "option"), line.option or ""
     for path, origin in _origins(layer):
         key = "row" if isinstance(origin, TableCell) else "option"
         yield from (((*path, key), name) for name in _names(origin))
@@ -147,28 +150,22 @@ def _option_references(layer: Layer) -> Iterator[tuple[Path, str]]:
         yield from ((("compatible", number, "value"), name) for name in _names(rule.value))
     for number, download in enumerate(layer.downloads):
         yield from _download_references(("downloads", number), download)
-    yield from _switches("host-needs", [need.when for need in layer.host_needs])
-    yield from _switches("requires", [need.when for need in layer.requires])
-    if layer.patches:
-        yield ("patches",), layer.patches
+    for number, need in enumerate(layer.host_needs):
+        yield ("host-needs", number, "when"), need.when
+    for number, required in enumerate(layer.requires):
+        yield ("requires", number, "when"), required.when
+    yield ("patches",), layer.patches
 
 
-def _switches(key: str, names: list[str]) -> Iterator[tuple[Path, str]]:
-    yield from (((key, number, "when"), name) for number, name in enumerate(names) if name)
-
-
-def _source_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
+def _pin_references(layer: Layer) -> Iterator[tuple[Path, str]]:
     for source in layer.sources:
-        for key, name in (("option", source.option), ("when", source.when)):
-            option = find_option(layer, name) if name else None
-            if isinstance(option, Problem):
-                yield Problem(where=locate((source.name, key)), what=option.what, fix=option.fix)
+        yield (source.name, "option"), source.option
+        yield (source.name, "when"), source.when
 
 
 def _download_references(path: Path, download: Download) -> Iterator[tuple[Path, str]]:
-    for key in ("option", "when"):
-        if name := getattr(download, key):
-            yield (*path, key), name
+    yield (*path, "option"), download.option
+    yield (*path, "when"), download.when
     for key in ("pip", "index", "url"):
         for name in re.findall(r"\{([a-z0-9-]+)\}", getattr(download, key)):
             yield (*path, key), name

@@ -7,7 +7,6 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache
 from importlib import resources
 from itertools import islice
@@ -66,7 +65,7 @@ def _fits(data: object, kind: str) -> bool:
     """Return whether the document fits its schema, in a thirtieth of the time of `jsonschema`."""
     try:
         return _fast_validator(kind).is_valid(data)
-    except ValueError:  # a value that JSON has not, such as a date
+    except _REGEX_FAULTS:  # ValueError also: a value that JSON has not, such as a date
         return False
 
 
@@ -86,7 +85,7 @@ def _validator(kind: str) -> Draft202012Validator:
 
     formats = FormatChecker(formats=())
     formats.checks("line")(_is_line)
-    formats.checks("regex", raises=_REGEX_FAULTS)(_compiles)
+    formats.checks("regex", raises=_REGEX_FAULTS)(_is_regex)
     return Draft202012Validator(json.loads(schema_text(kind)), format_checker=formats)
 
 
@@ -104,12 +103,7 @@ def _is_line(value: object) -> bool:
 
 
 def _is_regex(pattern: object) -> bool:
-    with suppress(*_REGEX_FAULTS):
-        return _compiles(pattern)
-    return False
-
-
-def _compiles(pattern: object) -> bool:
+    """Return true for a pattern; raises one of `_REGEX_FAULTS` for another text."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         if isinstance(pattern, str):
@@ -126,12 +120,6 @@ def matches_whole(pattern: str, text: str) -> bool:
 @cache
 def _whole(pattern: str) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator({"pattern": f"^(?:{pattern})$"})
-
-
-def _line(document: Document, path: Path) -> int:
-    while path and path not in document.lines:
-        path = path[:-1]
-    return document.lines.get(path, 1)
 
 
 def _path(error: ValidationError) -> Path:
@@ -153,8 +141,9 @@ def _explain(error: ValidationError, document: Document) -> Iterator[tuple[int, 
             yield from _explain(cause, document)
         return
     path = _path(error)
-    message, fix = _words(error, document.texts.get(path, ""))
-    yield _line(document, path), f"{_name(path)}: {message}" if path else message, fix
+    words = _WORDS.get(str(error.validator), _other_words)
+    message, fix = words(error, document.texts.get(path, ""))
+    yield document.line(path), f"{_name(path)}: {message}" if path else message, fix
 
 
 def _unknown_keys(error: ValidationError, document: Document) -> Iterator[tuple[int, str, str]]:
@@ -163,16 +152,11 @@ def _unknown_keys(error: ValidationError, document: Document) -> Iterator[tuple[
     instance: Any = error.instance
     for key in islice((key for key in instance if key not in known), MAX_FINDINGS):
         path: Path = (*error.absolute_path, key)
-        yield _line(document, path), f"unknown key '{_name(path)}'", did_you_mean(key, known)
+        yield document.line(path), f"unknown key '{_name(path)}'", did_you_mean(key, known)
 
 
 def _name(path: Path) -> str:
     return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")
-
-
-def _words(error: ValidationError, text: str) -> tuple[str, str]:
-    """Return what is wrong and how to mend it, for the rules that our schemas use."""
-    return _WORDS.get(str(error.validator), _other_words)(error, text)
 
 
 def _other_words(error: ValidationError, _text: str) -> tuple[str, str]:
@@ -211,7 +195,8 @@ def _wrong_type(value: object, wanted: list[str], text: str) -> tuple[str, str]:
     return f"{needed} is needed, not {got}", f"Write {needed} there."
 
 
-# Functions of the error and of the value as it is written; the keys are names of rules.
+# The mistake and its remedy, by the name of the rule. The functions get the error and the
+# value as it is written.
 _WORDS: Mapping[str, Callable[[Any, str], tuple[str, str]]] = {
     "anyOf": lambda error, text: _wrong_type(
         error.instance, [name for inner in error.context for name in _type_names(inner)], text

@@ -22,7 +22,7 @@ def script_problems(data: bytes, file: str) -> Iterator[Problem]:
     except UnicodeDecodeError as error:
         yield Problem(where=file, what=f"not UTF-8 text (byte {error.start})", fix="Save as UTF-8.")
         return
-    for pattern, message, fix in _HAZARDS:
+    for pattern, message, fix in HAZARDS:
         for match in pattern.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
             yield Problem(where=f"{file}:{line}", what=message, fix=fix)
@@ -49,7 +49,8 @@ def refuse_text(value: str) -> Problem | None:
     return None
 
 
-_HAZARDS = (
+# Patterns of text that a definition file would change, each with message and fix.
+HAZARDS = (
     (
         SECTION,
         "a line that starts with '%' opens a section of the definition file",

@@ -16,6 +16,12 @@ class Document:
     lines: dict[Path, int]
     texts: dict[Path, str]
 
+    def line(self, path: Path) -> int:
+        """Return the line of a path, or of the nearest one above that is there."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
 
 class YamlProblem(Exception):
     """The file cannot be read as one plain YAML document."""

@@ -20,7 +20,8 @@ def parse_yaml(data: bytes, file: str) -> Document:
     if len(data) > MAX_BYTES:
         raise YamlProblem(file, f"larger than {MAX_BYTES} bytes", "Split the file.")
     try:
-        reader = Reader(file, data.decode())
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        reader = Reader(file, yaml.parse(data.decode(), loader))
         value = reader.document()
     except UnicodeDecodeError as error:
         message = f"not UTF-8 text (byte {error.start})"

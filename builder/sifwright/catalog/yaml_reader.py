@@ -16,7 +16,6 @@ MAX_VALUES = 10_000
 # Longer ones take minutes (1:1:1:… is a number to the base 60) or cannot be printed.
 MAX_NUMBER = 64
 _SCALARS = {f"tag:yaml.org,2002:{name}": name for name in ("null", "bool", "int", "float")}
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass
@@ -24,26 +23,23 @@ class Reader:
     """Turns the events of a text into data."""
 
     file: str
-    text: str
+    stream: Iterator[events.Event]
     lines: dict[Path, int] = field(default_factory=dict)
     texts: dict[Path, str] = field(default_factory=dict)
     scalars: Any = field(default_factory=yaml.constructor.SafeConstructor)
     resolver: Any = field(default_factory=yaml.resolver.Resolver)
-
-    def __post_init__(self) -> None:
-        self.events: Iterator[events.Event] = yaml.parse(self.text, Loader=_Loader)
 
     def fail(self, event: events.Event, message: str, fix: str) -> YamlProblem:
         return YamlProblem(f"{self.file}:{_line(event)}", message, fix)
 
     def document(self) -> Any:  # noqa: ANN401  # it is YAML
         """Return the value of the only document; None if there is none."""
-        next(self.events)  # of the stream
-        if isinstance(next(self.events), events.StreamEndEvent):
+        next(self.stream)  # of the stream
+        if isinstance(next(self.stream), events.StreamEndEvent):
             return None
-        value = self.value(next(self.events), ())
-        next(self.events)
-        if not isinstance(more := next(self.events), events.StreamEndEvent):
+        value = self.value(next(self.stream), ())
+        next(self.stream)
+        if not isinstance(more := next(self.stream), events.StreamEndEvent):
             raise self.fail(more, "more than one YAML document", "Keep the first one.")
         return value
 
@@ -72,7 +68,7 @@ class Reader:
 
     def until(self, end: type[events.Event]) -> Iterator[events.Event]:
         """Yield the events before the end of a collection; the caller takes those inside."""
-        for event in self.events:
+        for event in self.stream:
             if isinstance(event, end):
                 return
             yield event
@@ -89,7 +85,7 @@ class Reader:
             if name in seen:
                 fix = f"The first one is in line {seen[name]}; keep one of the two."
                 raise self.fail(key, f"the key '{name}' is given twice", fix)
-            item = next(self.events)
+            item = next(self.stream)
             seen[name] = _line(item)
             yield name, self.value(item, (*path, name))
 

@@ -75,34 +75,22 @@ def check(
     """
     plan = resolve(extended(catalog, extension, frozenset()), site, extension.name, settings)
     held = dict(held_versions(plan.facts, plan.steps[:-1]))
-    problems = [
-        Problem(where=item.where, what=_other(item, held), fix=_FIX)
-        for item in extension.requirements.wanted
-        if not _suits(item, held)
-    ]
-    if problems:
+    if problems := list(_replacements(extension.requirements.wanted, held)):
         raise PlanError(*problems)
     return frozenset(held)
 
 
-_FIX = "Leave it out, or set another version below it: --set LAYER.OPTION=VALUE."
-
-
-def _other(wanted: ParsedRequirement, held: dict[str, str]) -> str:
-    name = canonicalize_name(wanted.requirement.name)
-    return (
-        f"{wanted.requirement} would replace the image's {name} {held[name]}, which layers below"
-        " were built for"
-    )
-
-
-def _suits(wanted: ParsedRequirement, held: dict[str, str]) -> bool:
-    version = held.get(canonicalize_name(wanted.requirement.name))
-    if version is None:
-        return True
-    return not wanted.requirement.url and wanted.requirement.specifier.contains(
-        version, prereleases=True
-    )
+def _replacements(
+    wanted: Sequence[ParsedRequirement], held: Mapping[str, str]
+) -> Iterator[Problem]:
+    """Yield requirements that would replace a package of the image."""
+    for item in wanted:
+        asked, name = item.requirement, canonicalize_name(item.requirement.name)
+        version = held.get(name)
+        if version and (asked.url or not asked.specifier.contains(version, prereleases=True)):
+            own = f"the image's {name} {version}, which layers below were built for"
+            fix = "Leave it out, or set another version below it: --set LAYER.OPTION=VALUE."
+            yield Problem(where=item.where, what=f"{asked} would replace {own}", fix=fix)
 
 
 def held_versions(facts: Mapping[str, str], steps: Sequence[Step]) -> Iterator[tuple[str, str]]:

@@ -52,13 +52,11 @@ def inspect(sif: Path) -> InstalledImage:
 
 def _of_torch(stack: LayerStack, texts: Mapping[bytes, bytes], date: str) -> InstalledImage:
     environment = b"\n".join(text for path, text in texts.items() if _ENVIRONMENT.fullmatch(path))
-    folder = _place(stack, texts, environment)
-    match = _TORCH.fullmatch(folder)
-    assert match is not None  # noqa: S101  # for the type checker: it is one of those that match
-    values = dict(_VALUE.findall(texts[folder].decode(errors="replace")))
+    match = _place(stack, texts, environment)
+    values = dict(_VALUE.findall(texts[match[0]].decode(errors="replace")))
     release = _RELEASE.match(values.get("__version__", ""))
     if release is None:
-        raise _refused(stack.path, f"/{_shown(folder)} names no version")
+        raise _refused(stack.path, f"/{_shown(match[0])} names no version")
     return InstalledImage(
         torch=release[0],
         python=_python(stack, match),
@@ -69,14 +67,14 @@ def _of_torch(stack: LayerStack, texts: Mapping[bytes, bytes], date: str) -> Ins
     )
 
 
-def _place(stack: LayerStack, texts: Mapping[bytes, bytes], environment: bytes) -> bytes:
-    """Return the folder of torch; of several, that of the environment's prefix."""
-    places = sorted(path for path in texts if _TORCH.fullmatch(path))
+def _place(stack: LayerStack, texts: Mapping[bytes, bytes], environment: bytes) -> re.Match[bytes]:
+    """Return the path of torch; of several, that of the environment's prefix."""
+    places = list(filter(None, map(_TORCH.fullmatch, sorted(texts))))
     if not places:
         raise _refused(stack.path, "there is no PyTorch in it")
-    named = [folder for folder in places if b"/" + folder.split(b"/lib")[0] + b"/" in environment]
+    named = [match for match in places if b"/" + match[0].split(b"/lib")[0] + b"/" in environment]
     if len(places) > 1 and len(named) != 1:
-        listed = ", ".join(f"/{_shown(folder)}" for folder in places)
+        listed = ", ".join(f"/{_shown(match[0])}" for match in places)
         raise _refused(stack.path, f"it has several, and PATH does not tell which: {listed}")
     return named[0] if len(places) > 1 else places[0]
 

@@ -1,18 +1,17 @@
 """A module as data; every modulefile and every footer of an easyconfig is rendered from it."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sifwright.catalog.model import Site
 from sifwright.install import help_text
 from sifwright.install.installed_image import NAME, InstalledImage
+from sifwright.render import shell
 
 # In the installation: the user's packages, and what leads to them as they are at the moment.
 PACKAGES, CURRENT = "user-software", "user-software.current"
 # In the container.
 RUNSCRIPTS, PRIVATE = "/runscripts", "/.user-software"
-_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +76,7 @@ def _binds(site: Site) -> Iterator[Bind]:
     for entry in site.binds:
         source, _, target = entry.partition(":")
         # The folder that a module is loaded in is not a job's; the engine binds that by itself.
-        if "PWD" not in _VARIABLE.findall(entry):
+        if "PWD" not in shell.variables(entry):
             yield Bind(source=source, target=target or source)
     if site.scheduler == "pbs":  # the list of the job's nodes, below a folder of the node's
         yield Bind(source="$PBS_NODEFILE", target="$PBS_NODEFILE")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sifwright.catalog import image_name
-from sifwright.catalog.model import BaseInspection, Catalog, Image, Layer, Site, TableCell
+from sifwright.catalog.model import BaseInspection, Catalog, Image, Layer, Option, Site, TableCell
 from sifwright.catalog.schema import matches_whole
 from sifwright.plan.model import Plan
 
@@ -40,33 +40,27 @@ def base_request(
     if layer is None or layer.inspects is None:
         return None
     option = layer.options[layer.inspects.option]
-    name, origin = next(_named(catalog, site, image, settings, layer), ("", ""))
+    name, origin = next(_named(catalog, site, image, settings, (layer.name, option)))
     if not name or (option.pattern and not matches_whole(option.pattern, name)):
         return None
     return BaseRequest(layer=layer, inspects=layer.inspects, name=name, origin=origin)
 
 
 def _named(
-    catalog: Catalog, site: Site, image: Image, settings: Sequence[str], layer: Layer
+    catalog: Catalog, site: Site, image: Image, settings: Sequence[str], named: tuple[str, Option]
 ) -> Iterator[tuple[str, str]]:
     """Yield names of the image and their origins, the highest precedence first (`plan.resolve`)."""
-    option = layer.options[layer.inspects.option] if layer.inspects else None
-    if option is None:
-        return
-    start = f"{layer.name}.{option.name}="
+    layer, option = named
+    start = f"{layer}.{option.name}="
     yield from ((x.removeprefix(start), "--set") for x in reversed(settings) if x.startswith(start))
     if value := image.layers[0].options.get(option.name):
         yield str(value), f"image {image.name}"
-    if value := site.options.get(layer.name, {}).get(option.name):
+    if value := site.options.get(layer, {}).get(option.name):
         yield str(value), f"site {site.name}"
     if isinstance(option.derived, TableCell) and option.derived.row.startswith("site."):
-        cells = catalog.versions[option.derived.table]
-        row_without_scheme = cells.get(
-            site.fact(option.derived.row.removeprefix("site.")) or "", {}
-        )
-        yield from (
-            (name, "layer default") for name in row_without_scheme.get(option.derived.column, ())
-        )
+        table = catalog.versions[option.derived.table]
+        row = table.get(site.fact(option.derived.row.removeprefix("site.")), {})
+        yield from ((name, "layer default") for name in row.get(option.derived.column, ()))
     yield str(option.default), "layer default"
 
 
@@ -89,10 +83,12 @@ def add_table_row(
     table = base.inspects.table
     rows = {**catalog.versions[table], base.name: {key: (cells[key],) for key in cells}}
     layer = replace(base.layer, disk_mb=disk_mb or base.layer.disk_mb)
-    stated = [name for name in base.inspects.must_match if cells.get(name)]
-    unknown: Rows = {name: {cells[name]: {}} for name in stated}
     # Nothing is said there of a release that is not in its table: what asks for more is refused.
-    every = {name: {**more, **catalog.versions.get(name, {})} for name, more in unknown.items()}
+    every: Rows = {
+        name: {cells[name]: {}, **catalog.versions.get(name, {})}
+        for name in base.inspects.must_match
+        if cells.get(name)
+    }
     return replace(
         catalog,
         versions={**catalog.versions, **every, table: rows},

@@ -7,18 +7,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from sifwright.catalog.model import Value
 from sifwright.plan.model import Plan
 
 # Path of the plan in every image of ours.
 IN_IMAGE = b"opt/sifwright/plan.json"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Choice:
-    """An option's value as a script sees it, and who gave it."""
-
-    text: str
-    origin: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +31,7 @@ class StepFacts:
 
     layer: str
     id: str
-    options: Mapping[str, Choice] = field(default_factory=dict)
+    options: Mapping[str, Value] = field(default_factory=dict)
     sources: tuple[SourceFacts, ...] = ()
 
 
@@ -75,15 +68,12 @@ def _step(document: Mapping[str, Any]) -> StepFacts:
     return StepFacts(
         layer=str(document["layer"]),
         id=str(document["id"]),
-        options={str(name): _choice(value) for name, value in document["options"].items()},
+        options={
+            str(name): Value(value=given["value"], origin=str(given.get("origin", "")))
+            for name, given in document["options"].items()
+        },
         sources=tuple(map(_source, document.get("sources", ()))),
     )
-
-
-def _choice(document: Mapping[str, Any]) -> Choice:
-    value = document["value"]
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return Choice(text=text, origin=str(document.get("origin", "")))
 
 
 def _source(document: Mapping[str, Any]) -> SourceFacts:
@@ -98,10 +88,10 @@ def _texts(document: Mapping[str, Any]) -> dict[str, str]:
 def settings_of(plan: PlanFacts) -> list[str]:
     """Return the options of --set that a plan was made with."""
     return [
-        f"{step.layer}.{name}={choice.text}"
+        f"{step.layer}.{name}={value.text}"
         for step in plan.steps
-        for name, choice in step.options.items()
-        if choice.origin == "--set"
+        for name, value in step.options.items()
+        if value.origin == "--set"
     ]
 
 

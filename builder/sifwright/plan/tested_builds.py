@@ -1,6 +1,7 @@
 """Say which builds of a plan's layers the tests of sifwright have made, and to which depth."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from sifwright.catalog.layer_builds import LayerBuild
 from sifwright.catalog.model import Layer
@@ -24,15 +25,13 @@ def targets(layer: Layer) -> str:
     """
     if layer.built is None:
         return "-"
-    soonest = {build.vendor: build.by for build in sorted(layer.built, key=_by, reverse=True)}
+    soonest = {
+        build.vendor: build.by for build in sorted(layer.built, key=attrgetter("by"), reverse=True)
+    }
     vendors: dict[str, list[str]] = {}
     for vendor, by in sorted(soonest.items()):
         vendors.setdefault(by.removeprefix("make "), []).append(vendor)
     return ", ".join(f"{by} ({' '.join(vendors[by])})" for by in sorted(vendors)) or "never"
-
-
-def _by(build: LayerBuild) -> str:
-    return build.by
 
 
 def describe(build: LayerBuild) -> str:

@@ -6,6 +6,7 @@ All paths are absolute, as they are in the image.
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 
@@ -63,8 +64,7 @@ def of_step(step: Step) -> Iterator[LayerFile]:
     """Yield the files of a step's layer, and its install.sh."""
     folder = f"{BUILD}/layers/{step.layer.name}"
     for file in step.files:
-        path = f"{folder}/{file.path}"
-        yield LayerFile(path=path, data=file.data, executable=file.executable)
+        yield replace(file, path=f"{folder}/{file.path}")
     yield LayerFile.of_text(f"{folder}/install.sh", step.layer.install)
 
 

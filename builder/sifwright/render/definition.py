@@ -200,17 +200,12 @@ def _carried(files: Iterable[LayerFile]) -> str:
 
 
 def _pieces(files: Sequence[LayerFile]) -> Iterator[str]:
+    """Yield commands that write files, in pieces that each fit into a section."""
     yield shell.make_folders({file.path.rpartition("/")[0] for file in files})
     for file in files:
-        yield from _file_pieces(file.path, file.data, executable=file.executable)
-
-
-def _file_pieces(path: str, data: bytes, *, executable: bool = False) -> Iterator[str]:
-    """Yield commands that write a file, in pieces that each fit into a section."""
-    first, *others = _cut(data)
-    yield shell.write_file(path, first, executable=executable)
-    for piece in others:
-        yield shell.write_file(path, piece, append=True)
+        first, *others = _cut(file.data)
+        yield shell.write_file(file.path, first, executable=file.executable)
+        yield from (shell.write_file(file.path, piece, append=True) for piece in others)
 
 
 def _cut(data: bytes) -> Iterator[bytes]:

@@ -20,7 +20,14 @@ _MAX_LAYERS = 100
 # Characters with a meaning between double quotes of ENV and LABEL, and in a word after `:-`.
 _SPECIAL = re.compile(r'[\\"$]')
 _SPECIAL_INNER = re.compile(r"""[\\"'$}]""")
-# The same of .dockerignore.
+# The text of a rule by its action.
+_ENV = {
+    "prepend": '{name}="{value}${{{name}:+:${name}}}"',
+    "append": '{name}="${{{name}:+${name}:}}{value}"',
+    "default": '{name}="${{{name}:-{value}}}"',
+    "set": '{name}="{value}"',
+}
+# The special characters of .dockerignore.
 _MATCHED, _LAST_SPACES = re.compile(r"[\\*?\[\]]"), re.compile(r"\s+\Z")
 
 
@@ -55,16 +62,12 @@ def _step(step: Step) -> dict[str, object]:
     return {
         "layer": step.layer,
         "id": step.id,
-        "given": list(_given(step)),
+        "given": [
+            *(f"{variable(name)}={value.text}" for name, value in step.options.items()),
+            *map(shell.source, step.sources),
+        ],
         "env": list(map(_env, step.layer.env)),
     }
-
-
-def _given(step: Step) -> Iterator[str]:
-    for name, value in step.options.items():
-        yield f"{variable(name)}={value.text}"
-    for item in step.sources:
-        yield shell.source(item)
 
 
 def _word(text: object) -> str:
@@ -73,33 +76,21 @@ def _word(text: object) -> str:
 
 def _env(rule: EnvRule) -> str:
     """Return the text after ENV; `default` keeps the value of a base image."""
-    if rule.action == "prepend":
-        return f'{rule.name}="{_escaped(rule.value)}${{{rule.name}:+:${rule.name}}}"'
-    if rule.action == "append":
-        return f'{rule.name}="${{{rule.name}:+${rule.name}:}}{_escaped(rule.value)}"'
-    if rule.action == "default":
-        value = _SPECIAL_INNER.sub(r"\\\g<0>", rule.value)
-        return f'{rule.name}="${{{rule.name}:-{value}}}"'
-    return f"{rule.name}={_quoted(rule.value)}"
+    special = _SPECIAL_INNER if rule.action == "default" else _SPECIAL
+    value = special.sub(r"\\\g<0>", rule.value)
+    return _ENV[rule.action].format(name=rule.name, value=value)
 
 
 def _quoted(value: str) -> str:
-    return f'"{_escaped(value)}"'
-
-
-def _escaped(value: str) -> str:
-    return _SPECIAL.sub(r"\\\g<0>", value)
+    escaped = _SPECIAL.sub(r"\\\g<0>", value)
+    return f'"{escaped}"'
 
 
 def files(plan: Plan, base: str, copied: Iterable[LayerFile]) -> Iterator[LayerFile]:
     """Yield the Dockerfile, and .dockerignore that lets in the files that it copies."""
     yield LayerFile.of_text("Dockerfile", dockerfile(plan, base))
-    yield LayerFile.of_text(".dockerignore", _ignore(file.path for file in copied))
-
-
-def _ignore(paths: Iterable[str]) -> str:
-    lines = (f"!{_pattern(path)}" for path in sorted(paths))
-    return "".join(f"{line}\n" for line in ("*", *lines))
+    patterns = map(_pattern, sorted(file.path for file in copied))
+    yield LayerFile.of_text(".dockerignore", "".join(["*\n", *(f"!{text}\n" for text in patterns)]))
 
 
 def _pattern(path: str) -> str:

@@ -6,7 +6,7 @@ The Dockerfile and the builds by an engine share them.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sifwright.catalog.model import EnvRule, ImageStart, LayerFile
+from sifwright.catalog.model import EnvRule, LayerFile
 from sifwright.errors import PlanError
 from sifwright.plan.model import Plan
 from sifwright.render import build_files
@@ -125,11 +125,9 @@ def image_config(plan: Plan, base_env: Mapping[str, str]) -> OciConfig:
     for step in plan.steps:
         env = environment(env, step.layer.env)
     config = OciConfig(env={**env, "HOME": _HOME}, labels=dict(labels(plan)))
-    return _starting(config, plan.image.start) if plan.image.start else config
-
-
-def _starting(config: OciConfig, start: ImageStart) -> OciConfig:
-    """Start what the image's own recipe starts."""
+    if (start := plan.image.start) is None:
+        return config
+    # Start what the image's own recipe starts.
     entrypoint = (build_files.RUNSCRIPT,) if start.script else start.entrypoint
     folder = start.workdir or config.working_dir
     return replace(config, entrypoint=entrypoint, cmd=start.cmd, working_dir=folder)
@@ -139,11 +137,7 @@ def environment(before: Mapping[str, str], rules: tuple[EnvRule, ...]) -> dict[s
     """Return the environment after the rules of a layer."""
     env = dict(before)
     for rule in rules:
-        old = env.get(rule.name, "")
-        if rule.action == "prepend":
-            env[rule.name] = f"{rule.value}:{old}" if old else rule.value
-        elif rule.action == "append":
-            env[rule.name] = f"{old}:{rule.value}" if old else rule.value
-        elif rule.action == "set" or not old:
-            env[rule.name] = rule.value
+        old, own = env.get(rule.name, ""), rule.value
+        with_old = {"prepend": f"{own}:{old}", "append": f"{old}:{own}", "default": old, "set": own}
+        env[rule.name] = with_old[rule.action] if old else own
     return env

@@ -1,6 +1,7 @@
 """The recipe folder: a definition file, a Dockerfile, and the files that both copy."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from sifwright.catalog.model import LayerFile
 from sifwright.plan.model import Plan
@@ -38,5 +39,4 @@ def _copied(plan: Plan, programs: Iterable[LayerFile]) -> Iterator[LayerFile]:
 
 def _moved(files: Iterable[LayerFile], start: str, folder: str) -> Iterator[LayerFile]:
     for file in files:
-        path = f"{folder}{file.path.removeprefix(start)}".lstrip("/")
-        yield LayerFile(path=path, data=file.data, executable=file.executable)
+        yield replace(file, path=f"{folder}{file.path.removeprefix(start)}".lstrip("/"))

@@ -7,10 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sifwright.catalog.model import EnvRule, Value
 from sifwright.catalog.options import variable
-from sifwright.catalog.script_rules import BUILD_ARGUMENT, DELIMITER, SECTION
+from sifwright.catalog.script_rules import DELIMITER, HAZARDS
 from sifwright.plan.model import StepSource
 
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+# The line of a rule by its action.
+_EXPORTS = {
+    "prepend": 'export {name}={value}"${{{name}:+:${name}}}"',
+    "append": 'export {name}="${{{name}:+${name}:}}"{value}',
+    "default": '[ -n "${{{name}+set}}" ] || export {name}={value}',
+    "set": "export {name}={value}",
+}
 
 
 def assignments(options: Mapping[str, Value]) -> Iterator[str]:
@@ -28,26 +35,15 @@ def sources(items: Iterable[StepSource]) -> Iterator[str]:
 
 def source(item: StepSource) -> str:
     """Return the word of one source, without quotes."""
-    return f"SOURCE_{item.name.upper().replace('-', '_')}={_source_text(item)}"
-
-
-def _source_text(item: StepSource) -> str:
-    if item.kind != "git":
-        return f"{item.kind} {item.url} {item.version} {item.digest or '-'}"
-    submodules = str(item.submodules).lower()
-    return f"git {item.url} {item.ref} {item.digest or '-'} submodules={submodules}"
+    is_git = item.kind == "git"
+    words = [item.kind, item.url, item.ref if is_git else item.version, item.digest or "-"]
+    words += [f"submodules={str(item.submodules).lower()}"] if is_git else []
+    return f"SOURCE_{item.name.upper().replace('-', '_')}={' '.join(words)}"
 
 
 def export(rule: EnvRule) -> str:
     """Return the line that applies a layer's environment rule."""
-    value = shlex.quote(rule.value)
-    if rule.action == "prepend":
-        return f'export {rule.name}={value}"${{{rule.name}:+:${rule.name}}}"'
-    if rule.action == "append":
-        return f'export {rule.name}="${{{rule.name}:+${rule.name}:}}"{value}'
-    if rule.action == "default":
-        return f'[ -n "${{{rule.name}+set}}" ] || export {rule.name}={value}'
-    return f"export {rule.name}={value}"
+    return _EXPORTS[rule.action].format(name=rule.name, value=shlex.quote(rule.value))
 
 
 def quote(value: str) -> str:
@@ -96,8 +92,6 @@ def _plain_text(data: bytes) -> str | None:
         text = data.decode()
     except UnicodeDecodeError:
         return None
-    if text and not text.endswith("\n"):
-        return None
-    if "\r" in text or "\0" in text or f"{DELIMITER}\n" in text:
-        return None
-    return None if SECTION.search(text) or BUILD_ARGUMENT.search(text) else text
+    is_whole = not text or text.endswith("\n")
+    is_changed = any(pattern.search(text) for pattern, _, _ in HAZARDS)
+    return text if is_whole and not is_changed else None

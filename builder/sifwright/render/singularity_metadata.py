@@ -76,6 +76,4 @@ def _labels(plan: Plan, definition: str, base: BaseMetadata, built: str) -> dict
 def _go_json(document: Mapping[str, str]) -> str:
     """Indent and escape as Go's encoding/json does."""
     text = json.dumps(document, indent="\t", sort_keys=True, ensure_ascii=False)
-    for character in "&<>":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return text.translate({ord(character): f"\\u{ord(character):04x}" for character in "&<>"})

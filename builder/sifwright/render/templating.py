@@ -47,8 +47,7 @@ def _lua(value: str) -> str:
 
 def _tcl(value: str) -> str:
     refuse_controls(value)
-    escaped = _TCL.sub(r"\\\1", value)
-    return f'"{escaped}"'
+    return '"' + _TCL.sub(r"\\\1", value) + '"'
 
 
 def long_text(line: str) -> str:

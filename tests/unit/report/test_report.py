@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import pytest
 
+from sifwright.catalog.model import Value
 from sifwright.images.contents.layer_stack import LayeredNode
 from sifwright.images.contents.listing import ListedPath
 from sifwright.images.contents.packages import Package
-from sifwright.plan.plan_file import Choice, PlanFacts, SourceFacts, StepFacts
+from sifwright.plan.plan_file import PlanFacts, SourceFacts, StepFacts
 from sifwright.report.page import report_data as gathering
 from sifwright.report.page import sizes
 from sifwright.report.page.html import render
@@ -80,7 +81,7 @@ def evil() -> Facts:
     step = StepFacts(
         layer=EVIL,
         id="1" * 64,
-        options={EVIL: Choice(text=EVIL, origin=EVIL)},
+        options={EVIL: Value(value=EVIL, origin=EVIL)},
         sources=(SourceFacts(name=EVIL, version=EVIL, url=EVIL, ref=EVIL, digest=EVIL),),
     )
     plan = PlanFacts(site=EVIL, image=EVIL, id=EVIL, facts={}, steps=(step,), left_out={EVIL: EVIL})

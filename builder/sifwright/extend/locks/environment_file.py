@@ -38,13 +38,11 @@ def read(text: str, path: Path, *, conda: bool) -> Lock:
     )
 
 
-def _others(names: Sequence[str]) -> list[str]:
-    """Return the packages beside Python and pip, which an image has anyway."""
-    return [name for name in names if not re.match(r"pip\b", name) and not _PYTHON.fullmatch(name)]
-
-
 def _conda_problems(names: Sequence[str], path: Path, *, conda: bool) -> Iterator[Problem]:
-    for name in _others(names):
+    for name in names:
+        # An image has Python and pip anyway.
+        if re.match(r"pip\b", name) or _PYTHON.fullmatch(name):
+            continue
         if not conda:
             message = f"{name} is a package of conda, and the image has no conda"
             fix = "Put it below 'pip:', or extend an image with the layer conda."

@@ -30,7 +30,8 @@ def _damaged_parts(record: object) -> Iterator[str]:
         return
     lists = {"modulefiles": _is_below, "settings": bool}
     for plan_id, entry in versions.items():
-        if isinstance(entry, dict) and _is_name(plan_id) and _is_version(entry.get("folder")):
+        is_name = _is_below(plan_id) and "/" not in plan_id
+        if is_name and isinstance(entry, dict) and _is_version(entry.get("folder")):
             yield from _damaged_lists({"modulefiles": None, **entry}, lists)
         else:
             yield "versions"
@@ -39,17 +40,10 @@ def _damaged_parts(record: object) -> Iterator[str]:
 def _damaged_lists(values: Mapping[str, object], checks: Checks) -> Iterator[str]:
     for key, is_right in checks.items():
         entries = values.get(key, [])
-        if not isinstance(entries, list) or not all(map(_text(is_right), entries)):
+        if not isinstance(entries, list) or not all(
+            isinstance(entry, str) and is_right(entry) for entry in entries
+        ):
             yield key
-
-
-def _text(is_right: Callable[[str], bool]) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, str) and is_right(value)
-
-
-def _is_name(value: object) -> bool:
-    """Return whether it is the name of something in a folder."""
-    return isinstance(value, str) and _is_below(value) and "/" not in value
 
 
 def _is_version(value: object) -> bool:

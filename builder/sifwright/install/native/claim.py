@@ -30,7 +30,7 @@ def claimed(
     try:
         with ExitStack() as stack:
             try:
-                stack.enter_context(_claimed(folder))
+                _claim(folder, stack)
             except OSError as error:
                 if not on_full_disk or error.errno not in NO_ROOM or _is_claimed(folder):
                     raise
@@ -40,19 +40,17 @@ def claimed(
             _remove_empty(folder, (*new, *missing))
 
 
-@contextmanager
-def _claimed(folder: NativeFolder) -> Iterator[None]:
+def _claim(folder: NativeFolder, stack: ExitStack) -> None:
+    """Claim the folder until the stack ends."""
     fix = "Choose another --prefix."
-    with ExitStack() as stack:
-        try:
-            folder.claims.mkdir(mode=0o755, parents=True, exist_ok=True)
-            is_ours = stack.enter_context(claims.try_claim(folder.private, _CLAIM, fix=fix))
-        except FileNotFoundError:  # another process has just removed the folder of claims
-            is_ours = False
-        if not is_ours:
-            message = "another process installs or uninstalls there"
-            raise MachineError.of(message, where=str(folder.root), fix="Wait for its end.")
-        yield
+    try:
+        folder.claims.mkdir(mode=0o755, parents=True, exist_ok=True)
+        is_ours = stack.enter_context(claims.try_claim(folder.private, _CLAIM, fix=fix))
+    except FileNotFoundError:  # another process has just removed the folder of claims
+        is_ours = False
+    if not is_ours:
+        message = "another process installs or uninstalls there"
+        raise MachineError.of(message, where=str(folder.root), fix="Wait for its end.")
 
 
 def _is_claimed(folder: NativeFolder) -> bool:

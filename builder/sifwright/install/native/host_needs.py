@@ -98,14 +98,13 @@ def require_space(plan: Plan, root: Path, scratch: Path, installed: int) -> None
     unpacked = max(size if is_compiled else size // 2 for size, is_compiled in sizes)
     together = kept + unpacked if _device(root) == _device(scratch) else kept
     fix = "Free some, or name another --prefix."
-    free_space.require_free_space(root, together, "for the installation", fix)
-    _require_inodes(root, together, fix)
+    _require(root, together, "for the installation", fix)
     fix = "Free some, or set APPTAINER_TMPDIR to another folder."
-    free_space.require_free_space(scratch, unpacked, "while a step runs", fix)
-    _require_inodes(scratch, unpacked, fix)
+    _require(scratch, unpacked, "while a step runs", fix)
 
 
-def _require_inodes(folder: Path, size: int, fix: str) -> None:
+def _require(folder: Path, size: int, use: str, fix: str) -> None:
+    free_space.require_free_space(folder, size, use, fix)
     files = _OWN_FILES + size // free_space.BYTES_PER_FILE
     if message := free_space.lacking_inodes(folder, files):
         raise MachineError.of(message, where=str(folder), fix=fix)

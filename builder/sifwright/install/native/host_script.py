@@ -48,7 +48,8 @@ def step_script(plan: Plan, number: int, build: Path) -> str:
     before = map(shell.export, _layer_rules(plan.steps[:number]))
     lines = [*_modules(plan.site), "set -e", *before]
     lines.append(f"cd {shlex.quote(str(build))}")
-    command = f"exec {_options(step)} bash {shlex.quote(str(build / 'step'))} {step.layer.name}"
+    words = ["env", *shell.assignments(step.options), *shell.sources(step.sources)]
+    command = f"exec {' '.join(words)} bash {shlex.quote(str(build / 'step'))} {step.layer.name}"
     return "\n".join(["umask 022", *lines, command, ""])
 
 
@@ -113,11 +114,6 @@ def loaded_modules(site: Site, *, is_build: bool) -> list[str]:
     """Return the modules that are loaded: those of jobs on the host, and a build's own."""
     own = site.native.modules if site.native and is_build else ()
     return [*site.modules.host, *own]
-
-
-def _options(step: Step) -> str:
-    words = [*shell.assignments(step.options), *shell.sources(step.sources)]
-    return " ".join(["env", *words])
 
 
 def _modules(site: Site) -> Iterator[str]:

@@ -46,9 +46,8 @@ def layer_needs(plan: Plan) -> Iterator[LayerNeed]:
     for step in plan.steps:
         for need in step.layer.host_needs:
             is_off = need.when and step.options[need.when].text in OFF
-            if is_off or why_not_suitable(need.suits, plan.site):
-                continue
-            if conda and need.name == _PYTHON_HEADER:
+            is_of_conda = conda and need.name == _PYTHON_HEADER
+            if is_off or is_of_conda or why_not_suitable(need.suits, plan.site):
                 continue
             without = need.without or (_BY_CONDA if has_packages else "")
             yield LayerNeed(step=step, need=need, without=without)

@@ -46,24 +46,20 @@ def resume(folder: Path, path: Path) -> list[str]:
 
     If a recorded file has changed or is gone, all is removed, and no step counts.
     """
-    try:
-        snapshot = small_file.read_json(path, _MOST_BYTES)
-        recorded, steps = snapshot["files"], list(snapshot["steps"])
-    except (OSError, ValueError, LookupError, TypeError):
-        recorded, steps = {}, []
+    recorded, steps = _read(path)
     state = _state(folder)
     if any(state.get(name) != entry for name, entry in recorded.items()) or not steps:
         if folder.exists():
             shutil.rmtree(folder)
         return []
     for name in sorted(state.keys() - recorded.keys(), reverse=True):
-        _remove(folder / name)
+        remove_entry(folder / name)
     return steps
 
 
 def recorded_bytes(path: Path) -> int:
     """Return the size of all recorded files; 0 without a record."""
-    return sum(entry[1] for entry in _recorded(path).values() if entry)
+    return sum(entry[1] for entry in _read(path)[0].values() if entry)
 
 
 def changed(folder: Path, path: Path) -> list[str]:
@@ -71,7 +67,7 @@ def changed(folder: Path, path: Path) -> list[str]:
 
     Without a record, return its path.
     """
-    state, recorded = _state(folder), _recorded(path)
+    state, (recorded, _) = _state(folder), _read(path)
     if not recorded:
         return [str(path)]
     wrong = {name for name, now in recorded.items() if now and state.get(name, [])[1:3] != now[1:3]}
@@ -80,7 +76,7 @@ def changed(folder: Path, path: Path) -> list[str]:
 
 def gone(folder: Path, path: Path, names: Path) -> list[str]:
     """Return those of the recorded names that are gone and no file of a step; no bytecode."""
-    others = (read_names(names) or set()) - _recorded(path).keys()
+    others = (read_names(names) or set()) - _read(path)[0].keys()
     return _without_bytecode({name for name in others if not os.path.lexists(folder / name)})
 
 
@@ -88,15 +84,17 @@ def _without_bytecode(names: set[str]) -> list[str]:
     return sorted(name for name in names if not name.endswith((".pyc", "__pycache__")))
 
 
-def _recorded(path: Path) -> State:
+def _read(path: Path) -> tuple[State, list[str]]:
+    """Return the recorded files and the finished steps; none of both without a record."""
     try:
-        files_of: State = small_file.read_json(path, _MOST_BYTES)["files"]
+        snapshot = small_file.read_json(path, _MOST_BYTES)
+        return snapshot["files"], list(snapshot["steps"])
     except (OSError, ValueError, LookupError, TypeError):
-        return {}
-    return files_of
+        return {}, []
 
 
-def _remove(path: Path) -> None:
+def remove_entry(path: Path) -> None:
+    """Remove a file, a link or an empty folder."""
     if path.is_dir() and not path.is_symlink():
         path.rmdir()
     else:

@@ -38,7 +38,8 @@ def uninstall(folder: NativeFolder) -> list[str]:
     with claimed(folder, new, on_full_disk=True):
         record = folder.read()
         own = _own_names(folder, record)
-        for name in _inside_first(own):
+        # The content of a folder goes before the folder.
+        for name in sorted(own, reverse=True):
             _remove(folder.root / name)
         _forget(folder, record)
         remove(folder.scratch)
@@ -71,11 +72,6 @@ def _forget(folder: NativeFolder, record: Mapping[str, Any]) -> None:
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-
-
-def _inside_first(names: set[str]) -> Iterator[str]:
-    """Yield what is inside of a folder before the folder."""
-    return iter(sorted(names, reverse=True))
 
 
 def _own_names(folder: NativeFolder, record: Mapping[str, Any]) -> set[str]:
@@ -132,10 +128,7 @@ def _others(root: Path, own: set[str]) -> Iterator[str]:
 def _remove(path: Path) -> None:
     """Remove a file, or a folder that is empty."""
     try:
-        if path.is_dir() and not path.is_symlink():
-            path.rmdir()
-        else:
-            path.unlink(missing_ok=True)
+        tree_snapshot.remove_entry(path)
     except OSError as error:
         if error.errno not in _LEFT_OR_GONE:
             raise

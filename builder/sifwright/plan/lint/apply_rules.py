@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sifwright.catalog import yaml_file
 from sifwright.catalog.model import Catalog, Site
-from sifwright.catalog.yaml_document import Path
+from sifwright.catalog.yaml_document import Document, Path
 from sifwright.errors import CatalogError, PlanError, Problem, SifwrightError
 from sifwright.plan.lint import image_rules, site_rules
 from sifwright.plan.lint.rule import Violation, texts
@@ -106,16 +106,10 @@ def locator(defs: FilePath, site: Site) -> Locate:
     name = file.relative_to(defs.parent)
 
     @cache
-    def lines() -> dict[Path, int]:
-        return yaml_file.parse_yaml(file.read_bytes(), str(name)).lines
+    def document() -> Document:
+        return yaml_file.parse_yaml(file.read_bytes(), str(name))
 
-    def locate(path: Path) -> str:
-        known = lines()
-        while path and path not in known:
-            path = path[:-1]
-        return f"{name}:{known.get(path, 1)}"
-
-    return locate
+    return lambda path: f"{name}:{document().line(path)}"
 
 
 def errors(plan: Plan, defs: FilePath) -> list[Finding]:
@@ -190,7 +184,7 @@ def _found(rule: str, hits: Iterator[Violation], site: Site, locate: Locate) -> 
             what=hit.what,
             why=told["why"],
             source=told["source"],
-            fix=hit.fix,
+            fix=hit.fix or told["fix"],
             answer=answer,
         )
 

@@ -64,12 +64,11 @@ def _architecture(plan: Plan) -> Iterator[Violation]:
     if not arch.startswith("sm_") or int(arch[3:]) >= _TURING or cuda is None:
         return
     at = _given(plan, "pytorch-wheel", "version", "variant")
-    fix = "Use a build for CUDA 12 with Volta's code: the wheels cu126, with torch up to 2.14."
     if cuda.major >= 13:  # noqa: PLR2004
-        yield Violation(at=at, what=f"CUDA {cuda} has no code for {arch}", fix=fix)
+        yield Violation(at=at, what=f"CUDA {cuda} has no code for {arch}")
     elif wheel and any(cuda >= since and wheel >= gone for since, gone in _VOLTA_LEFT):
         message = f"the wheels of torch {wheel} for CUDA {cuda} have no code for {arch}"
-        yield Violation(at=at, what=message, fix=fix)
+        yield Violation(at=at, what=message)
 
 
 def _driver(plan: Plan) -> Iterator[Violation]:
@@ -121,17 +120,14 @@ def _network_missing(plan: Plan) -> Iterator[Violation]:
         return
     if "container" in plan.site.run_in:
         message = f"NCCL_NET={network}, and image '{plan.image.name}' has no network plugin"
-        fix = "Use an image with layer aws-ofi-nccl, or set NCCL_NET=Socket in the job."
-        yield Violation(path=path, what=message, fix=fix)
+        yield Violation(path=path, what=message)
 
 
 def _gpu_direct(plan: Plan) -> Iterator[Violation]:
     path, level = on_several_nodes(plan.site, "NCCL_NET_GDR_LEVEL")
     rocm = _fact(plan, *_ROCM)
     if level and plan.site.vendor == "amd" and rocm and rocm.major >= 7:  # noqa: PLR2004
-        message = f"NCCL_NET_GDR_LEVEL={level} with ROCm {rocm}"
-        fix = "Leave it out if launches on several nodes hang."
-        yield Violation(path=path, what=message, fix=fix)
+        yield Violation(path=path, what=f"NCCL_NET_GDR_LEVEL={level} with ROCm {rocm}")
 
 
 def _eager_ll128(plan: Plan, *, on_gh200: bool) -> Iterator[Violation]:
@@ -145,8 +141,7 @@ def _eager_ll128(plan: Plan, *, on_gh200: bool) -> Iterator[Violation]:
     limits = [f"FI_CXI_RDZV_{name}" for name in ("THRESHOLD", "GET_MIN")]
     if _has_ll128(protocols) and any(on_several_nodes(site, name)[1] != "0" for name in limits):
         message = f"NCCL {nccl} uses LL128 between nodes, and {' and '.join(limits)} are not both 0"
-        fix = 'Set both to "0", or NCCL_PROTO: ^LL128.'
-        yield Violation(path=path, what=message, fix=fix)
+        yield Violation(path=path, what=message)
 
 
 def _has_ll128(protocols: str) -> bool:
@@ -160,8 +155,7 @@ def _host_rocm(plan: Plan) -> Iterator[Violation]:
     base = plan.steps[0].header.get("From", "") if plan.steps else ""
     if "--rocm" in plan.site.gpu_flags and _UBUNTU_22.search(base):
         message = f"{base} with the host's ROCm libraries (--rocm)"
-        fix = "Use an image of Ubuntu 24.04, or set container.gpu-libraries: of: image."
-        yield Violation(at=_given(plan, plan.steps[0].layer.name, "rocm"), what=message, fix=fix)
+        yield Violation(at=_given(plan, plan.steps[0].layer.name, "rocm"), what=message)
 
 
 def _host_libfabric(plan: Plan) -> Iterator[Violation]:
@@ -175,11 +169,7 @@ def _host_libfabric(plan: Plan) -> Iterator[Violation]:
         message = (
             f"libfabric {own} (symbols {wanted}), and {of_host} (symbols {there}) with --host-mpi"
         )
-        fix = (
-            "Use a libfabric.version that is not newer, or a newer one of the host (mpi.host)."
-            " Run 'fi_info --version' on a node for the host's version."
-        )
-        yield Violation(at=_given(plan, "libfabric", "version"), what=message, fix=fix)
+        yield Violation(at=_given(plan, "libfabric", "version"), what=message)
 
 
 def _symbols(plan: Plan, version: str) -> Version | None:

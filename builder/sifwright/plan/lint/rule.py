@@ -13,10 +13,13 @@ from sifwright.catalog.yaml_document import Path
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Violation:
-    """One place that breaks a rule: a path in the site's file, or `at`, what is no line of it."""
+    """One place that breaks a rule: a path in the site's file, or `at`, what is no line of it.
+
+    `fix` is empty for the one that rules.yaml has.
+    """
 
     what: str
-    fix: str
+    fix: str = ""
     path: Path = ()
     at: str = ""
 
@@ -25,8 +28,9 @@ class Violation:
 def texts() -> dict[str, dict[str, Any]]:
     """Return severity, reason (`why`) and source of each rule, by its name: rules.yaml.
 
-    The reason of a variable makes a note of a warning that it names as `despite`. The severity of
-    a rule about some programs only is `note`.
+    A rule with the same `fix` at all places has it there. The reason of a variable makes a note
+    of a warning that it names as `despite`. The severity of a rule about some programs only is
+    `note`.
     """
     name = "plan/lint/rules.yaml"
     data = resources.files("sifwright").joinpath(name).read_bytes()

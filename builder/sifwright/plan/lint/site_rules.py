@@ -44,13 +44,16 @@ def _unset(
 
 
 def _wrong(
-    name: str, is_wrong: Callable[[Site, str], bool], text: str, fix: str
+    name: str, is_wrong: Callable[[Site, str, str], bool], text: str, fix: str = ""
 ) -> Callable[[Site], Iterator[Violation]]:
-    """Make a rule about each value of a variable in the site's environment; `{}` is the value."""
+    """Make a rule about each value of a variable in the site's environment; `{}` is the value.
+
+    `is_wrong` gets the site, the group of the variable and its value.
+    """
 
     def find(site: Site) -> Iterator[Violation]:
         for path, value in placed(site, name):
-            if is_wrong(site, value):
+            if is_wrong(site, str(path[1]), value):
                 message = f"environment.{path[1]}: {text.format(value)}"
                 yield Violation(path=path, what=message, fix=fix)
 
@@ -75,13 +78,9 @@ def _completion_queue(site: Site) -> Iterator[Violation]:
         yield Violation(path=path, what=message, fix=fix)
 
 
-def _net_on_one_node(site: Site) -> Iterator[Violation]:
-    if not (_slingshot(site) and site.scheduler == "slurm"):
-        return
-    for path, value in placed(site, "NCCL_NET"):
-        if path[1] != "several-nodes" and value.lower() not in INTERNAL_NETWORKS:
-            message = f"environment.{path[1]}: NCCL_NET={value} holds for launches on one node"
-            yield Violation(path=path, what=message, fix="Move it to environment.several-nodes.")
+def _is_for_one_node(site: Site, group: str, network: str) -> bool:
+    is_plugin = network.lower() not in INTERNAL_NETWORKS
+    return _slingshot(site) and site.scheduler == "slurm" and group != "several-nodes" and is_plugin
 
 
 def _mpich_gpu(site: Site) -> Iterator[Violation]:
@@ -89,8 +88,7 @@ def _mpich_gpu(site: Site) -> Iterator[Violation]:
     for path, value in (*placed(site, name), *of_host_mpi(site, name)):
         if value == "1" and site.vendor == "nvidia" and site.mpi == "cray-mpich":
             message = f"{'.'.join(map(str, path[:-1]))}: MPICH_GPU_SUPPORT_ENABLED=1 beside NCCL"
-            fix = 'Set "0" unless programs give MPI buffers on the GPU, and not while NCCL works.'
-            yield Violation(path=path, what=message, fix=fix)
+            yield Violation(path=path, what=message)
 
 
 def _mpich_gpu_library(site: Site) -> Iterator[Violation]:
@@ -112,7 +110,7 @@ def _visible_devices(site: Site) -> Iterator[Violation]:
     for name in ("CUDA", "HIP", "ROCR"):
         for path, value in placed(site, f"{name}_VISIBLE_DEVICES"):
             message = f"environment.{path[1]}: {name}_VISIBLE_DEVICES={value} for every rank"
-            yield Violation(path=path, what=message, fix="Use gpu-visibility: own or all instead.")
+            yield Violation(path=path, what=message)
 
 
 def _masked_gpus(site: Site) -> Iterator[Violation]:
@@ -125,15 +123,13 @@ def _masked_gpus(site: Site) -> Iterator[Violation]:
         return
     if site.vendor == "amd":
         message = f"{'.'.join(map(str, path))}: each rank has a ROCR_VISIBLE_DEVICES of its own"
-        fix = "docs/how-to/ray.md says what to set for Ray, and for older RCCL."
-        yield Violation(path=path, what=message, fix=fix)
+        yield Violation(path=path, what=message)
 
 
 def _cache_locks(site: Site) -> Iterator[Violation]:
     if site.cache and site.scheduler != "local":
         message = "cache: HF_HOME of jobs is below it, on a file system of all nodes"
-        fix = "Download models before the ranks start: docs/how-to/hugging-face-cache.md."
-        yield Violation(path=("cache",), what=message, fix=fix)
+        yield Violation(path=("cache",), what=message)
 
 
 def _searched(site: Site) -> tuple[str, ...]:
@@ -183,36 +179,32 @@ def _host_jansson(site: Site) -> Iterator[Violation]:
     """Yield binds that put the host's libjansson over that of an image."""
     for path, _ in _over(site, _JANSSON):
         message = f"{_key(path)}: the host's libjansson hides a newer one in the image"
-        fix = "Leave it out: images with their own libcxi bring the libjansson it needs."
-        yield Violation(path=path, what=message, fix=fix)
+        yield Violation(path=path, what=message)
 
 
 RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
     "alt-read": _wrong(
         "FI_CXI_RDZV_PROTO",
-        lambda site, value: value == "alt_read" and not site.rdzv_get_disabled,
+        lambda site, _, value: value == "alt_read" and not site.rdzv_get_disabled,
         "FI_CXI_RDZV_PROTO={} without network.rdzv-get",
-        "Add 'rdzv-get: disabled' below 'network', or leave FI_CXI_RDZV_PROTO out.",
     ),
     "alt-read-sizes": _alt_read_sizes,
     # libfabric ignores MEMHOOKS, as any unknown name, and keeps its default: memhooks.
     "memhooks": _wrong(
         "FI_MR_CACHE_MONITOR",
-        lambda site, value: value.lower() == "memhooks" and site.vendor != "cpu",
+        lambda site, _, value: value.lower() == "memhooks" and site.vendor != "cpu",
         "FI_MR_CACHE_MONITOR={}",
-        "Set userfaultfd.",
     ),
     "monitor-name": _wrong(
         "FI_MR_CACHE_MONITOR",
-        lambda _, value: value not in _MONITORS and value.lower() != "memhooks",
+        lambda _site, _, value: value not in _MONITORS and value.lower() != "memhooks",
         "libfabric knows no FI_MR_CACHE_MONITOR={}",
         f"One of: {', '.join(_MONITORS)}.",
     ),
     "kdreg2": _wrong(
         "FI_MR_CACHE_MONITOR",
-        lambda site, value: value == "kdreg2" and "container" in site.run_in,
+        lambda site, _, value: value == "kdreg2" and "container" in site.run_in,
         "FI_MR_CACHE_MONITOR={} in images",
-        "Set userfaultfd.",
     ),
     "cache-monitor": _unset("FI_MR_CACHE_MONITOR", "userfaultfd"),
     "host-register": _unset("FI_CXI_DISABLE_HOST_REGISTER", '"1"'),
@@ -223,7 +215,11 @@ RULES: dict[str, Callable[[Site], Iterator[Violation]]] = {
         '"1"',
         lambda site: _slingshot(site) and site.arch == "gfx90a",
     ),
-    "net-on-one-node": _net_on_one_node,
+    "net-on-one-node": _wrong(
+        "NCCL_NET",
+        _is_for_one_node,
+        "NCCL_NET={} holds for launches on one node",
+    ),
     "mpich-gpu": _mpich_gpu,
     "mpich-gpu-library": _mpich_gpu_library,
     "visible-devices": _visible_devices,
