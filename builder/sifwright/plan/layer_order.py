@@ -39,11 +39,16 @@ def option_problems(catalog: Catalog, decided: Decided, image: Image, site: Site
     problems = []
     for layer, options in decided:
         for need in _unmet(layer, provided, site):
-            if need.when and options[need.when].text not in OFF:
+            if need.when and is_on(need, options):
                 problem = _missing(catalog, layer, need.name, where, base)
                 problems.append(replace(problem, where=f"{where}, {layer.name}.{need.when}"))
         provided.update(layer.provides)
     return problems
+
+
+def is_on(need: Requirement, options: Mapping[str, Value]) -> bool:
+    """Return whether the layer's options ask for it."""
+    return not need.when or options[need.when].text not in OFF
 
 
 def _unmet(layer: Layer, provided: Container[str], site: Site) -> Iterator[Requirement]:

@@ -121,6 +121,8 @@ def _origin(origin: Origin) -> str:
 
 
 def _need(need: Requirement) -> str:
-    """Return a requirement, and its sites if it is not for all."""
+    """Return a requirement, its sites if it is not for all, and its option."""
     where = "; ".join(f"{name} {' or '.join(values)}" for name, values in need.suits.items())
-    return f"{need.name} (at sites with {where})" if where else need.name
+    limits = (where and f"at sites with {where}", need.when and f"with {need.when}")
+    shown = ", ".join(filter(None, limits))
+    return f"{need.name} ({shown})" if shown else need.name

@@ -59,7 +59,7 @@ def entry(**values: object) -> dict[str, Any]:
         {"files": ["{mine}"]},
         {"folders": ["{mine}"]},
         {"folders": ["{mine}/.."]},
-        {"unfinished": ["../../mine"]},
+        {"unfinished": {"../../mine": "tiny"}},
         entry(folder="../../mine"),
         entry(folder=".."),
         entry(folder="."),

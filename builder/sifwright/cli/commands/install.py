@@ -15,7 +15,7 @@ from sifwright.install.native import host_script, render_native
 from sifwright.install.native.choose_version import choose_version
 from sifwright.install.native.install import NativeRequest, install, remove_leftovers
 from sifwright.install.native.native_folder import NativeFolder, native_folder
-from sifwright.launch.submit import jobs_place
+from sifwright.launch.submit import job_folder, jobs_place
 from sifwright.launch.submit.tasks import installation_task
 from sifwright.plan.model import Plan
 from sifwright.plan.native import ENV_MANAGERS, with_env_manager
@@ -56,6 +56,10 @@ def run(arguments: Namespace) -> None:
         _submit(arguments, request, progress.note)
         return
     print_lines(submission.way_out(arguments, request.plan.site), progress.note)
+    for name, image in sorted(folder.unfinished().items()):
+        if image != request.image and (folder.versions / name).exists():
+            says = f"its own command finishes or replaces {folder.versions / name}"
+            progress.note(f"unfinished: image {image}: {says}")
     state = "up to date"
     if request.is_current:
         # A reader may remove nothing, and another process may install another version.
@@ -112,7 +116,11 @@ def _submit(arguments: Namespace, request: NativeRequest, note: Callable[[str], 
     )
     chain = [] if request.is_current else [installation_task(plan, str(root), words)]
     home = jobs_place.of_installation(str(root))
-    submit_jobs.submit_tasks(arguments, [plan.site], [chain], home, note)
+    new = [folder for folder in home.jobs.parents if not folder.exists()]
+    try:
+        submit_jobs.submit_tasks(arguments, [plan.site], [chain], home, note)
+    finally:
+        job_folder.note_new_folders(home.jobs, new)
 
 
 def _module(arguments: Namespace, plan: Plan) -> str:
@@ -139,8 +147,6 @@ def _native(plan: Plan, version: Path, module: str) -> render_native.Native:
 
 def _report(request: NativeRequest, module: str, state: str, note: Callable[[str], None]) -> None:
     folder: NativeFolder = request.folder
-    for name in sorted(folder.unfinished()):
-        note(f"unfinished: {folder.versions / name}. Its own command goes on there, or remove it.")
     note(f"{state}: {folder.current} ({request.version.relative_to(folder.root)})")
     note(f"use it:     source {folder.current}/bin/activate")
     note(f"or:         module use {folder.modulefiles} && module load {module}")

@@ -22,7 +22,8 @@ def run(arguments: Namespace) -> None:
     jobs = jobs_place.of_installation(str(folder.root)).jobs
     with job_claim.alone(jobs) if jobs.exists() else nullcontext():
         _refuse_unfinished(jobs, arguments.prefix)
-        others = uninstall(folder)
+        is_installed = folder.record.exists() or not jobs.exists()
+        others = uninstall(folder) if is_installed else []
         job_folder.discard_all(jobs)
     print_line(f"uninstalled: {arguments.prefix}")
     if others:

@@ -22,8 +22,11 @@ def _damaged_parts(record: object) -> Iterator[str]:
         yield "prefix"
         return
     above = {str(path) for path in (PurePath(prefix), *PurePath(prefix).parents)}
-    lists = {"files": _is_below, "folders": above.__contains__, "unfinished": _is_version}
+    lists = {"files": _is_below, "folders": above.__contains__}
     yield from _damaged_lists(record, lists)
+    images = record.get("unfinished", {})
+    if not isinstance(images, dict) or not all(map(_is_version, images)):
+        yield "unfinished"
     versions = record.get("versions")
     if not isinstance(versions, dict):
         yield "versions"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from sifwright.errors import MachineError, Problem
 from sifwright.install.native import host_script, layer_needs
+from sifwright.plan.layer_order import is_on
 from sifwright.plan.model import Plan, Step
 from sifwright.plan.native import ENV_MANAGERS
 from sifwright.plan.select_layers import why_not_suitable
@@ -34,8 +36,9 @@ _NEED = "need"
 _QUOTED = ("module", "compiler")
 # Modules may lie on a busy shared file system.
 _SECONDS = 600
-# Exit status of timeout(1) for a script that ends at the first signal, or at SIGKILL.
-_TIMED_OUT = (124, 137)
+_KILL_SECONDS = 5
+# Status of timeout(1) for a script that ends at the first signal. SIGKILL ends timeout, too.
+_TIMED_OUT = (124, -signal.SIGKILL)
 _MOST_LINES = 12
 # Files and folders that an installation makes beside those of its layers; 45 were counted.
 _OWN_FILES = 50
@@ -48,7 +51,7 @@ def require(plan: Plan, env: Mapping[str, str]) -> list[Problem]:
     without.
     """
     # It ends the programs of modules, too.
-    command = ["timeout", "--kill-after=5", f"{_SECONDS}"]
+    command = ["timeout", f"--kill-after={_KILL_SECONDS}", f"{_SECONDS}"]
     command += ["bash", "--noprofile", "--norc", "-c", _script(plan)]
     lines: list[str] = []
     status = processes.stream(command, log=Path(os.devnull), on_line=lines.append, env=env)
@@ -159,7 +162,7 @@ def _users(plan: Plan, word: str) -> list[str]:
 def _words(plan: Plan, step: Step) -> Iterator[str]:
     yield from (_FETCHERS[source.kind] for source in step.sources)
     for need in step.layer.requires:
-        if not why_not_suitable(need.suits, plan.site):
+        if is_on(need, step.options) and not why_not_suitable(need.suits, plan.site):
             yield need.name
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sifwright.errors import MachineError, TestError
+from sifwright.errors import TestError
 from sifwright.install.native import host_needs, install_steps, tree_snapshot
 from sifwright.install.native.claim import claimed
 from sifwright.install.native.install_steps import HostSteps
@@ -53,6 +53,11 @@ class NativeRequest:
             and all(self._is_written(*item) for item in self.modulefiles.items())
             and (folder.easyconfigs / self.easyconfig[0]).exists()
         )
+
+    @property
+    def image(self) -> str:
+        """Return the image and the site: only one of its versions is unfinished."""
+        return f"{self.plan.image.name} for {self.plan.site.name}"
 
     @property
     def complete(self) -> InstalledVersion | None:
@@ -99,23 +104,14 @@ def _check_host(request: NativeRequest, progress: Progress) -> None:
     for note in host_needs.require(request.plan, install_steps.environment()):
         progress.note(str(note))
     remove_leftovers(request)  # they take room
-    if request.complete:
-        return
-    try:
-        _require_space(request)
-    except MachineError:
-        remove_leftovers(request, of_all_plans=True)
-        _require_space(request)
-
-
-def _require_space(request: NativeRequest) -> None:
-    folder, plan = request.folder, request.plan
-    there = tree_snapshot.recorded_bytes(folder.snapshot(plan.id))
-    host_needs.require_space(plan, folder.root, folder.scratch, there)
+    if not request.complete:
+        folder = request.folder
+        there = tree_snapshot.recorded_bytes(folder.snapshot(request.version))
+        host_needs.require_space(request.plan, folder.root, folder.scratch, there)
 
 
 def _start_record(folder: NativeFolder, new: list[str]) -> None:
-    start = {"versions": {}, "files": [], "folders": new, "unfinished": []}
+    start = {"versions": {}, "files": [], "folders": new, "unfinished": {}}
     write_record(folder, {"prefix": str(folder.root), **start})
     liveness.clock(folder.private)  # a full disk has no room for a new one
 
@@ -126,7 +122,7 @@ def _steps(request: NativeRequest, timer: Timer) -> HostSteps:
     return HostSteps(
         plan=plan,
         folder=request.version,
-        snapshot=folder.snapshot(plan.id),
+        snapshot=folder.snapshot(request.version),
         scratch=folder.scratch,
         log=log,
         watcher=OutputParser(timer=timer, fix=f"Whole log: {log}"),
@@ -135,13 +131,14 @@ def _steps(request: NativeRequest, timer: Timer) -> HostSteps:
 
 def _install_version(request: NativeRequest, steps: HostSteps) -> None:
     folder, plan = request.folder, request.plan
-    unfinished = {*folder.unfinished(), request.version.name}
-    write_record(folder, {**folder.read(), "unfinished": sorted(unfinished)})
+    unfinished = {**folder.unfinished(), request.version.name: request.image}
+    write_record(folder, {**folder.read(), "unfinished": unfinished})
     run_steps(steps, len(plan.steps), steps.finish)
     _write_activation(request, steps)
     _test(request, steps)
-    tree_snapshot.write_names(request.version, folder.names(plan.id))
-    record = {**folder.read(), "unfinished": sorted(folder.unfinished() - {request.version.name})}
+    tree_snapshot.write_names(request.version, folder.names(request.version))
+    del unfinished[request.version.name]
+    record = {**folder.read(), "unfinished": unfinished}
     record["versions"][plan.id] = {
         "folder": request.version.name,
         "site": plan.site.name,
@@ -158,7 +155,8 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
 def _update_version(request: NativeRequest, steps: HostSteps) -> None:
     """Put new tests and new variables of the site in place, after the tests have passed."""
     _test(request, steps)
-    tree_snapshot.add_names(request.folder.names(request.plan.id), steps.kept_names())
+    names = request.folder.names(request.version)
+    tree_snapshot.add_names(request.version, names, steps.kept_names())
     steps.finish([])
     _write_activation(request, steps)
 
@@ -191,36 +189,32 @@ def _publish(request: NativeRequest, steps: HostSteps) -> None:
     new.mkdir(exist_ok=True)
     (new / folder.current.name).unlink(missing_ok=True)
     files.relink(folder.current, str(version), new)
-    _remove_other_plans(request)
 
 
-def remove_leftovers(request: NativeRequest, *, of_all_plans: bool = False) -> None:
-    """Remove the files of a step that did not finish; of other plans, all that is unfinished."""
+def remove_leftovers(request: NativeRequest) -> None:
+    """Remove the files of a step that did not finish, and earlier tries of the same image."""
     folder = request.folder
     if not (folder.scratch.exists() or folder.unfinished()):
         return
     with claimed(folder, on_full_disk=True):
         remove(folder.scratch)
-        if request.version.name in folder.unfinished():
-            tree_snapshot.resume(request.version, folder.snapshot(request.plan.id))
-        if of_all_plans:
-            _remove_other_plans(request)
+        unfinished = folder.unfinished()
+        if request.version.name in unfinished:
+            tree_snapshot.resume(request.version, folder.snapshot(request.version))
+        _remove_earlier_tries(request, unfinished)
 
 
-def _remove_other_plans(request: NativeRequest) -> None:
-    """Remove the unfinished versions of other plans, and the states of their files."""
-    folder = request.folder
-    others = folder.unfinished() - {request.version.name}
-    if not others:
-        return
-    for name in others:
-        remove(folder.versions / name)
-    record = folder.read()
-    snapshots = set(map(folder.snapshot, (*record["versions"], request.plan.id)))
-    for path in set(folder.private.glob("*.json")) - snapshots:
-        path.unlink()
-    own = sorted(folder.unfinished() - others)
-    write_record(folder, {**record, "unfinished": own})
+def _remove_earlier_tries(request: NativeRequest, unfinished: dict[str, str]) -> None:
+    """Remove the unfinished versions of the image that are of other plans."""
+    folder, own = request.folder, request.version.name
+    tries = {name for name, image in unfinished.items() if image == request.image} - {own}
+    for name in tries:
+        version = folder.versions / name
+        remove(version)
+        folder.snapshot(version).unlink(missing_ok=True)
+    if tries:
+        others = {name: image for name, image in unfinished.items() if name not in tries}
+        write_record(folder, {**folder.read(), "unfinished": others})
 
 
 def write_record(folder: NativeFolder, record: dict[str, object]) -> None:

@@ -113,24 +113,25 @@ class NativeFolder:
         """Return a folder of a plan; from the second on, its name ends with the number."""
         return self.versions / f"{plan_id[:12]}{f'-{number}' if number > 1 else ''}"
 
-    def snapshot(self, plan_id: str) -> Path:
-        """Return the file with the state of the plan's files."""
-        return self.private / f"{plan_id[:12]}.json"
+    def snapshot(self, version: Path) -> Path:
+        """Return the file with the state of the version's files."""
+        return self.private / f"{version.name}.json"
 
-    def names(self, plan_id: str) -> Path:
-        """Return the file with the names of all files that were installed for the plan."""
-        return self.private / f"{plan_id[:12]}.names"
+    def names(self, version: Path) -> Path:
+        """Return the file with the names of all files that were installed for the version."""
+        return self.private / f"{version.name}.names"
 
     def complete(self, version: Path) -> InstalledVersion | None:
         """Return the complete version in a folder; None if the record has none there."""
         recorded = self._recorded() if self.record.exists() else ()
         return next((entry for entry in recorded if entry.folder == version), None)
 
-    def unfinished(self) -> set[str]:
-        """Return the names of the folders of unfinished versions."""
+    def unfinished(self) -> dict[str, str]:
+        """Return the image of each unfinished version, by the name of its folder."""
         record = self.read() if self.record.exists() else {"versions": {}}
         complete = {entry["folder"] for entry in record["versions"].values()}
-        return set(record.get("unfinished", ())) - complete
+        images = record.get("unfinished", {})
+        return {name: image for name, image in images.items() if name not in complete}
 
     def published(self) -> InstalledVersion | None:
         """Return the version that `current` leads to, or None if it leads to no complete one."""
@@ -139,11 +140,12 @@ class NativeFolder:
         return next((entry for entry in there if entry.folder.resolve() == target), None)
 
     def _recorded(self) -> Iterator[InstalledVersion]:
-        for plan_id, entry in self.read()["versions"].items():
+        for entry in self.read()["versions"].values():
+            folder = self.versions / str(entry["folder"])
             yield InstalledVersion(
-                folder=self.versions / str(entry["folder"]),
-                snapshot=self.snapshot(plan_id),
-                names=self.names(plan_id),
+                folder=folder,
+                snapshot=self.snapshot(folder),
+                names=self.names(folder),
                 entry=entry,
             )
 

@@ -68,7 +68,7 @@ def _forget(folder: NativeFolder, record: Mapping[str, Any]) -> None:
     Others may have filled the disk again.
     """
     try:
-        write_record(folder, {**record, "versions": {}, "files": [], "unfinished": []})
+        write_record(folder, {**record, "versions": {}, "files": [], "unfinished": {}})
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
@@ -79,10 +79,11 @@ def _own_names(folder: NativeFolder, record: Mapping[str, Any]) -> set[str]:
     listed = [listing for entry in record["versions"].values() for listing in entry["modulefiles"]]
     files = {*record.get("files", ()), *(f"{folder.modulefiles.name}/{name}" for name in listed)}
     own = {folder.current.name, folder.page.name, *files}
-    for plan_id, entry in record["versions"].items():
-        listing = tree_snapshot.read_names(folder.names(plan_id))
-        own.update(_version_names(folder.root, folder.versions / entry["folder"], listing))
-    for name in record.get("unfinished", ()):
+    for entry in record["versions"].values():
+        version = folder.versions / entry["folder"]
+        listing = tree_snapshot.read_names(folder.names(version))
+        own.update(_version_names(folder.root, version, listing))
+    for name in folder.unfinished():
         own.update(_all_names(folder.root, folder.versions / name))
     folders = {str(parent) for name in own for parent in Path(name).parents}
     return own | folders - {"."}

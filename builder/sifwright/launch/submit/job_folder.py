@@ -7,7 +7,7 @@ Nobody else can read it: the settings may hold passwords. The job removes them w
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,6 +27,8 @@ from sifwright.system import files, small_file
 
 SCRIPT, SETTINGS, STATUS = "job.sh", "settings", "status"
 _RECORD = "job.json"
+# Beside the folders of the jobs of an installation.
+_ABOVE = "new-folders.json"
 _SHOWN, _MOST = 8, 1000
 # States of a record without an id.
 _CUT_OFF, _SUBMITTING = "a command ended while it submitted it", "being submitted"
@@ -81,14 +83,32 @@ def discard(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
+def note_new_folders(jobs: Path, folders: Iterable[Path]) -> None:
+    """Note the folders that were made above that of all jobs, for `discard_all`."""
+    names = list(map(str, folders))
+    if names and jobs.is_dir():
+        files.write(jobs / _ABOVE, json.dumps(names).encode(), mode=0o600)
+
+
 def discard_all(jobs: Path) -> None:
     """Remove the folders and logs of the jobs of an installation; other files stay."""
+    above = _new_folders(jobs)
     for script in jobs.glob(f"*/{SCRIPT}"):
         discard(script.parent)
-    for log in jobs.glob("*.job.log"):
+    for log in (*jobs.glob("*.job.log"), jobs / _ABOVE):
         log.unlink(missing_ok=True)
     with suppress(OSError):
-        jobs.rmdir()
+        for folder in (jobs, *above):
+            folder.rmdir()
+
+
+def _new_folders(jobs: Path) -> list[Path]:
+    """Return the noted folders, the innermost first; none if the note is damaged."""
+    try:
+        names = set(small_file.read_json(jobs / _ABOVE))
+    except (OSError, ValueError, TypeError):
+        return []
+    return [folder for folder in jobs.parents if str(folder) in names]
 
 
 def write(job: SubmittedJob) -> None:
