@@ -91,7 +91,10 @@ def _lock(engine: ApptainerSteps, results: Sequence[CacheEntry], progress: Progr
         tools=_tools(engine.apptainer, base),
         wheels=wheels,
         debs=debs,
-        rpms=_rpms(image),
+        rpms=tuple(
+            Rpm(name=name, version=version, architecture=architecture)
+            for name, version, architecture in sorted(installed.system_packages(image, "rpm"))
+        ),
         archives=tuple(listing.archives),
         sources=tuple(_sources(plan, results)),
         unlocked=unlocked,
@@ -116,7 +119,9 @@ def _debs(
         used += debian.archives(own, {})
     present = installed.system_packages(image, "debian")
     given = installed.system_packages(base, "debian") & present if base else frozenset()
-    wanted = present - (frozenset() if _updates(plan) else given)
+    # The first step may install updates over those of its base image.
+    updates = plan.steps[0].options.get("updates")
+    wanted = present if updates and updates.text == "true" else present - given
     tools = () if base else (_DEBOOTSTRAP,)
     names = {*(name for name, _, _ in wanted), *(tool.name for tool in tools)}
     listing = Listing.of(used, names, plan.site.processor) if names else Listing()
@@ -129,17 +134,6 @@ def _debs(
         *(deb for _, deb in sorted(debs.items()) if deb),
         *(tool for tool in newest if tool.sha256),
     ), listing
-
-
-def _rpms(image: Inventory) -> tuple[Rpm, ...]:
-    keys = sorted(installed.system_packages(image, "rpm"))
-    return tuple(Rpm(name=name, version=version, architecture=arch) for name, version, arch in keys)
-
-
-def _updates(plan: Plan) -> bool:
-    """Return whether the first step installs updates over those of its base image."""
-    value = plan.steps[0].options.get("updates")
-    return value is not None and value.text == "true"
 
 
 def _python(

@@ -20,7 +20,7 @@ from sifwright.system import cache_folder, files
 from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from packaging.pylock import PackageWheel
 
@@ -122,9 +122,3 @@ def _tags(file: str) -> set[str]:
         return {str(tag) for tag in parse_wheel_filename(file)[3]}
     except InvalidWheelFilename:
         return set()
-
-
-def with_digest(offers: Mapping[PythonKey, list[Offer]], sha256: str) -> Offer | None:
-    """Return the wheel with this digest, whatever its name."""
-    every = (item for items in offers.values() for item in items)
-    return next((item for item in every if item.sha256 == sha256), None)
