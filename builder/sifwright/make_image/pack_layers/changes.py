@@ -9,7 +9,7 @@ of an overlay would have put into an upper directory.
 import os
 import stat
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 
 from sifwright.make_image.pack_layers import overlay_marks
@@ -32,7 +32,7 @@ def collected(
 
     Raises `BuildError` and `OSError`; the tree may then lack those folders.
     """
-    with _opened(tree) as root, NewState(state) as now:
+    with _opened(tree) as root, closing(NewState(state)) as now:
         with state.open("rb") if state.exists() else nullcontext(()) as lines:
             walk = _ChangeWalk(root, now, PreviousState(lines), lower, exclude)
             walk.folder(b"")
@@ -47,7 +47,7 @@ def collected(
 
 def note_state(tree: Path, state: Path) -> None:
     """Write down what a tree is, to find later what changed in it. Raises as `collected` does."""
-    with _opened(tree) as root, NewState(state) as now:
+    with _opened(tree) as root, closing(NewState(state)) as now:
         _ChangeWalk(root, now, PreviousState(()), LowerTree(), ()).note_all(b"")
         now.write(root)
 

@@ -45,7 +45,6 @@ def tidy(
         os.utime(b".", (root.mtime, root.mtime))
     walk = _UpperWalk(lower, exclude, moved, names=2 if is_linked else 1, time=time)
     walk.folder(b"", is_opaque=False)
-    walk.summary.number_links()
     return walk.summary
 
 
