@@ -1,6 +1,6 @@
 """The engine that builds a whole definition file by itself, and what all makers of SIFs share."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +32,10 @@ class SifEngine:
         return self.context.staging / "image.sif"
 
     def artifact(
-        self,
-        keys: Mapping[str, str],
-        used: Sequence[SourceDigest],
-        digests: Digests,
-        compression: str,
+        self, keys: Sequence[str], used: Sequence[SourceDigest], digests: Digests
     ) -> Artifact:
         """Return the artifact of image.sif."""
+        compression = self.apptainer.compression(self.context.plan.site.compression)
         engine = f"{self.apptainer.product} {self.apptainer.version}"
         facts = {**digests.document, "engine": engine, "compression": compression}
         return Artifact(keys=keys, used=used, facts=facts)
@@ -55,10 +52,10 @@ class SifEngine:
 class WholeDefinition(SifEngine):
     """The step engine that builds all steps at once by the program's own `build`."""
 
-    def run(self, number: int, below: Sequence[str]) -> str:
-        """Run all steps with the first one; return the compression of the SIF for each."""
+    def run(self, number: int, below: Sequence[None]) -> None:
+        """Run all steps with the first one."""
         if below:
-            return below[-1]
+            return
         plan, watcher = self.context.plan, self.context.watcher
         compression = self.apptainer.compression(plan.site.compression)
         if compression != plan.site.compression:
@@ -66,13 +63,12 @@ class WholeDefinition(SifEngine):
             watcher.progress.note(f"{name} compresses with gzip only")
         watcher.timer.start(plan.steps[number].layer.name)
         self._build(compression)
-        return compression
 
-    def finish(self, results: Sequence[str]) -> Artifact:
+    def finish(self, _results: Sequence[None]) -> Artifact:
         digests = fingerprint.measure(self.sif)
         # The results of single steps are unknown, so no test of an earlier image counts here.
-        keys = {step.layer.name: digests.fingerprint for step in self.context.plan.steps}
-        return self.artifact(keys, self.context.watcher.used, digests, results[-1])
+        keys = [digests.fingerprint for _ in self.context.plan.steps]
+        return self.artifact(keys, self.context.watcher.used, digests)
 
     def _build(self, compression: str) -> None:
         context = self.context
