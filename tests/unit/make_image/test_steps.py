@@ -126,7 +126,9 @@ def made_by(plan: Plan, ground: Ground, layout: Layout = "layered") -> Apptainer
         sandbox=cast("Sandbox", ground),
         leases=ExitStack(),
     )
-    apptainer: Any = SimpleNamespace(product="apptainer", version="1.4.5")
+    apptainer: Any = SimpleNamespace(
+        product="apptainer", version="1.4.5", compression=lambda wanted: wanted
+    )
     return ApptainerSteps(context=context, apptainer=apptainer, step_results=runner)
 
 

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from sifwright.make_image.cache import claims
-from sifwright.make_image.cache.claims import Entries
+from sifwright.make_image.cache.manifest import Entries
 from sifwright.system import cache_folder, liveness
 from sifwright.system.cache_folder import LEASES
 from sifwright.system.liveness import ProcessIdentity

@@ -18,9 +18,11 @@ from typing import Any, NoReturn
 
 from sifwright.make_image.pack_layers.pack import BYTES_PER_FILE
 from sifwright.plan.source_digest import SourceDigest
-from sifwright.system import files, small_file
+from sifwright.system import cache_folder, files, small_file
+from sifwright.system.cache_folder import ENTRIES
 
 NAME = "manifest.json"
+KEY = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Errors of reading a file that is missing or not whole: only the entry is to blame.
 _BROKEN = {errno.EIO, errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.EISDIR, errno.ELOOP}
@@ -63,6 +65,27 @@ class CacheEntry:
     def digest(self, name: str) -> str:
         """Return the sha256 that the file has if the entry is whole."""
         return str(self.manifest["files"][name]["sha256"])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entries:
+    """The entries of a cache in one folder, as claims and leases see them."""
+
+    root: Path
+    is_read_only: bool = False
+
+    def path(self, key: str) -> Path:
+        if not KEY.fullmatch(key):
+            raise ValueError(f"no key of a step: {key!r}")
+        return self.root / ENTRIES / key
+
+    def peek(self, key: str) -> CacheEntry | None:
+        """Return the entry if it looks whole; read none of its files, drop nothing."""
+        with cache_folder.translate_errors(self.root):
+            try:
+                return load(key, self.path(key))
+            except EntryDamagedError:
+                return None
 
 
 def create(key: str, folder: Path, facts: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sifwright.errors import BuildError, MachineError
+from sifwright.errors import MachineError
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.host.engines.docker import Docker
 from sifwright.images.sif.fingerprint import Digests
@@ -24,7 +24,7 @@ from sifwright.make_image.run_steps.step_engine import Artifact
 from sifwright.plan.source_digest import SourceDigest
 from sifwright.render import singularity_metadata
 from sifwright.render.singularity_metadata import BaseMetadata
-from sifwright.system import processes, user_namespace
+from sifwright.system import user_namespace
 from sifwright.system.tempdirs import workspace
 
 
@@ -57,12 +57,8 @@ class DockerStepsToSif(SifEngine):
             definition.write_text(f"Bootstrap: docker-archive\nFrom: {archive}\n", encoding="utf-8")
             command = user_namespace.around(self._owners, root)
             command += self.apptainer.sandbox_command(definition, root, binds=())
-            status = processes.stream(
-                command, log=context.log, on_line=context.watcher, env=context.environment()
-            )
-        if status != 0:
-            message = f"{self.apptainer.product} cannot unpack the image of {build.engine}"
-            raise BuildError(context.watcher.problem(message))
+            failure = f"{self.apptainer.product} cannot unpack the image of {build.engine}"
+            context.run(command, failure)
         return root
 
     @property

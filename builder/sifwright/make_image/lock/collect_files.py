@@ -103,8 +103,8 @@ def _wheel_addresses(lock: Lock, plan: Plan, missing: set[str]) -> dict[str, Loc
     wheels = [wheel for wheel in lock.wheels if wheel.sha256 in missing]
     if not wheels:
         return {}
-    found = wheel_index(plan).offers((wheel.name, wheel.version) for wheel in wheels)
-    offers = [offer for of_version in found.values() for offer in of_version]
+    answers = wheel_index(plan).offers((wheel.name, wheel.version) for wheel in wheels)
+    offers = [offer for of_version in answers.values() for offer in of_version]
     addresses: dict[str, Locate] = {}
     for wheel in wheels:
         # A file with another name may have the digest.

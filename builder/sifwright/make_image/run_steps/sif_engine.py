@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sifwright.errors import BuildError, MachineError
+from sifwright.errors import MachineError
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.images.contents.inventory import Inventory
 from sifwright.images.sif import fingerprint, sif_file
@@ -17,7 +17,7 @@ from sifwright.make_image.run_steps.sif_tests import run_in_sif
 from sifwright.make_image.run_steps.step_engine import Artifact
 from sifwright.plan.source_digest import SourceDigest
 from sifwright.render.definition import with_machine
-from sifwright.system import processes, user_namespace
+from sifwright.system import user_namespace
 
 
 @dataclass(kw_only=True)
@@ -79,10 +79,8 @@ class WholeDefinition(SifEngine):
         command = self.apptainer.build_command(
             definition, self.sif, compression=compression, binds=binds
         )
-        words, env = [*user_namespace.around(), *command], context.environment()
-        status = processes.stream(words, log=context.log, on_line=context.watcher, env=env)
-        if status != 0:
-            raise BuildError(context.watcher.problem(f"{self.apptainer.product} build failed"))
+        failure = f"{self.apptainer.product} build failed"
+        context.run([*user_namespace.around(), *command], failure)
 
 
 @contextmanager
