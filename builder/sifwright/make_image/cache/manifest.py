@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -154,15 +155,12 @@ def _read(path: Path) -> tuple[dict[str, Any], float]:
         raise EntryDamagedError(f"{NAME} is {error.strerror}") from None
     except OSError as error:
         _blame(NAME, error)
-    try:
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
         document = small_file.parse_json(content)
         document.pop("sha256")
-        good = _encoded(document) == content
-    except (ValueError, KeyError, TypeError, AttributeError):
-        good = False
-    if not good:
-        raise EntryDamagedError(f"{NAME} has other bytes than were stored")
-    return document, status.st_mtime
+        if _encoded(document) == content:
+            return document, status.st_mtime
+    raise EntryDamagedError(f"{NAME} has other bytes than were stored")
 
 
 def _is_sound(files: object) -> bool:

@@ -46,9 +46,12 @@ def collected(
 
 
 def note_state(tree: Path, state: Path) -> None:
-    """Write down what a tree is, to find later what changed in it. Raises as `collected` does."""
+    """Write down what a tree is, to find later what changed in it. Raises as `collected` does.
+
+    The tree is the current directory.
+    """
     with _opened(tree) as root, closing(NewState(state)) as now:
-        _ChangeWalk(root, now, PreviousState(()), LowerTree(), ()).note_all(b"")
+        _ChangeWalk(root, now, PreviousState(()), LowerTree(), ()).note_new(b"")
         now.write(root)
 
 
@@ -87,14 +90,6 @@ class _ChangeWalk:
         if path in self._made:
             self._copy_rights(path)
             self._made.remove(path)
-
-    def note_all(self, path: bytes) -> None:
-        for name in self._names(path):
-            inside = join(path, name)
-            status = lstat(inside, self._root)
-            self._now.add(line_of(inside, status))
-            if stat.S_ISDIR(status.st_mode):
-                self.note_all(inside)
 
     def _names(self, path: bytes) -> list[bytes]:
         """Return names in the order of their bytes, without their states (600 bytes each)."""
@@ -177,10 +172,11 @@ class _ChangeWalk:
             self._times[parent] = os.stat(parent or b".", dir_fd=self._root)
         os.rename(path, path, src_dir_fd=self._root)
         self.moved.add(path)
-        self._note_new(path)
+        self.note_new(path)
 
-    def _note_new(self, folder: bytes) -> None:
-        for path in (join(folder, name) for name in sorted(os.listdir(folder))):
+    def note_new(self, folder: bytes) -> None:
+        """Note all that is in a folder of the current directory."""
+        for path in (join(folder, name) for name in sorted(os.listdir(folder or b"."))):
             overlay_marks.refuse_reserved(path)
             status = lstat(path, AT_FDCWD)
             is_folder = stat.S_ISDIR(status.st_mode)
@@ -192,7 +188,7 @@ class _ChangeWalk:
             else:
                 self._now.add(line_of(path, status))
             if is_folder:
-                self._note_new(path)
+                self.note_new(path)
 
     def move_back(self) -> None:
         for path in self.moved:
