@@ -127,8 +127,7 @@ def _debs(
     listing = Listing.of(used, names, plan.site.processor) if names else Listing()
     debs = {key: listing.find(key) for key in wanted}
     debs |= {key: debian.of_base(key) for key in given if not debs.get(key)}
-    missing = [key for key in sorted(wanted) if debs[key] is None]
-    debian.refuse_missing(missing, listing)
+    debian.refuse_missing([key for key in sorted(wanted) if debs[key] is None], listing)
     newest = (listing.newest(tool) for tool in tools)
     return (
         *(deb for _, deb in sorted(debs.items()) if deb),
@@ -146,8 +145,7 @@ def _python(
     offers = collect_files.wheel_index(plan).offers(keys) if keys else {}
     wheels, unlocked = [], [Unlocked(name=name, version=version) for name, version in sorted(given)]
     for name, version in keys:
-        offered = offers.get((name, version), ())
-        if offer := find_wheels.fitting(offered, present[name, version]):
+        if offer := find_wheels.fitting(offers.get((name, version), ()), present[name, version]):
             wheels.append(offer.locked(name, version))
         else:
             unlocked.append(Unlocked(name=name, version=version))

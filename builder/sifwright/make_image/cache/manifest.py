@@ -143,8 +143,7 @@ def _finish(descriptor: int) -> None:
 
 def _encoded(document: Mapping[str, Any]) -> bytes:
     text = json.dumps(document, sort_keys=True, allow_nan=False)
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    signed = {**json.loads(text), "sha256": digest}
+    signed = {**json.loads(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
     return (json.dumps(signed, sort_keys=True, indent=1) + "\n").encode()
 
 

@@ -61,8 +61,7 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
 
 
 def _require_room(folder: Path, size: int) -> None:
-    fix = "Free some, or choose another folder."
-    require_free_space(folder, size, "for the flat SIF", fix)
+    require_free_space(folder, size, "for the flat SIF", "Free some, or choose another folder.")
 
 
 def _compression(part: Range) -> str | None:

@@ -86,8 +86,7 @@ class DockerSteps:
                 scratch / "build", self.plan, number, build.context.settings, kept
             )
             with build.run_archive(lower, (step.layer.name, step.id), archive) as (container, left):
-                message = f"layer {step.layer.name}, step {step.id}"
-                image = build.commit(container, key, message)
+                image = build.commit(container, key, f"layer {step.layer.name}, step {step.id}")
         used = tuple(watcher.used[first:])
         result = StepImage(image=image, kept=left, used=used, mirrors=build.mirrors)
         _file(image).parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -44,16 +44,14 @@ class DockerStepsToSif(SifEngine):
         self.context.watcher.timer.start("pack")
         root = self._unpack(configure_like_base(steps.build, image, steps.base))
         digests = self._pack(root, steps.used(results))
-        keys = [result.image for result in results]
-        return self.artifact(keys, steps.used(results), digests)
+        return self.artifact([result.image for result in results], steps.used(results), digests)
 
     def _unpack(self, image: str) -> Path:
         """Return the tree of an image, with what Apptainer adds to it."""
         context, build = self.context, self.steps.build
         definition, root = context.work_dir / "tree.def", context.work_dir / "tree"
         # Beside the output, which has to have room for as much anyway.
-        saved = build.engine.save(image)
-        with build.archive_file(saved, context.staging, OUTPUT_FIX) as archive:
+        with build.archive_file(build.engine.save(image), context.staging, OUTPUT_FIX) as archive:
             definition.write_text(f"Bootstrap: docker-archive\nFrom: {archive}\n", encoding="utf-8")
             command = user_namespace.around(self._owners, root)
             command += self.apptainer.sandbox_command(definition, root, binds=())

@@ -75,8 +75,7 @@ def _fetch(store: Store, file: LockedFile, locate: Locate) -> CacheEntry:
             raise NotFetched(str(error)) from None
     wanted = File(name=file.shown, sha256=file.sha256, locate=lambda: address)
     is_deb = file.path.startswith(locked_files.POOL)
-    settings = {} if is_deb else pip_settings.settings()
-    return fetch(store, wanted, settings, Event())
+    return fetch(store, wanted, {} if is_deb else pip_settings.settings(), Event())
 
 
 def _offline() -> str:

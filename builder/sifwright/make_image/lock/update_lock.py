@@ -58,8 +58,7 @@ def update_lock(lock: Lock, plan: Plan, names: Sequence[str]) -> Lock:
         lock = replace(lock, debs=tuple(new), archives=tuple(listing.archives))
     if some_wheels := wheels if PYTHON in names else wheels.intersection(names):
         lock = replace(lock, wheels=_wheels(lock, plan, some_wheels))
-    layers = {step.layer.name: step.id for step in plan.steps}
-    return replace(lock, plan=plan.id, layers=layers)
+    return replace(lock, plan=plan.id, layers={step.layer.name: step.id for step in plan.steps})
 
 
 def _unknown(lock: Lock, name: str, known: Collection[str]) -> UsageError:

@@ -194,8 +194,7 @@ class _ChangeWalk:
         for path in self.moved:
             os.rename(path, path, dst_dir_fd=self._root)
         for path, status in self._times.items():
-            times = (status.st_atime_ns, status.st_mtime_ns)
-            os.utime(path or b".", ns=times, dir_fd=self._root)
+            os.utime(path or b".", ns=(status.st_atime_ns, status.st_mtime_ns), dir_fd=self._root)
 
     def _make(self, path: bytes) -> None:
         if path not in self._made:

@@ -39,8 +39,7 @@ class LayerSummary:
             self._doubtful = node.path
         if self._is_first(node.links):
             # A large file may have holes, which take no room once it is unpacked either.
-            is_large = node.size >= _LARGE
-            blocks = os.lstat(node.path).st_blocks * _BLOCK if is_large else node.size
+            blocks = os.lstat(node.path).st_blocks * _BLOCK if node.size >= _LARGE else node.size
             self._bytes += min(node.size, blocks)
 
     def _is_first(self, links: int) -> bool:

@@ -172,8 +172,7 @@ class _UpperWalk:
         """Return one number for all names of a file; 0 if there can be but one name."""
         if stat.S_ISDIR(status.st_mode) or status.st_nlink <= self._names:
             return 0
-        key = status.st_dev << 64 | status.st_ino
-        return self._links.setdefault(key, len(self._links) + 1)
+        return self._links.setdefault(status.st_dev << 64 | status.st_ino, len(self._links) + 1)
 
 
 def _make_whiteout(path: bytes) -> bool:

@@ -103,8 +103,7 @@ def prepare(
         apt += 'Acquire::Check-Date "false";\n'
     _write(machine, pip, rules, {**proxies, **_compiler_cache(binds)})
     _write_private(machine / "apt.conf", apt)
-    pins = "".join(f"{key} {value}\n" for key, value in record.items())
-    _write_private(machine / "pins", pins)
+    _write_private(machine / "pins", "".join(f"{key} {value}\n" for key, value in record.items()))
     if bundle := pip_settings.ca_bundle():
         shutil.copyfile(bundle, machine / "ca.crt")
     (binds.mounts / "machine").mkdir(parents=True)

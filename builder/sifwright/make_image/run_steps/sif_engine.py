@@ -79,8 +79,7 @@ class WholeDefinition(SifEngine):
         command = self.apptainer.build_command(
             definition, self.sif, compression=compression, binds=binds
         )
-        failure = f"{self.apptainer.product} build failed"
-        context.run([*user_namespace.around(), *command], failure)
+        context.run([*user_namespace.around(), *command], f"{self.apptainer.product} build failed")
 
 
 @contextmanager
