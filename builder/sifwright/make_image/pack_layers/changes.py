@@ -9,7 +9,7 @@ of an overlay would have put into an upper directory.
 import os
 import stat
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from sifwright.make_image.pack_layers import overlay_marks
@@ -93,7 +93,7 @@ class _ChangeWalk:
 
     def _names(self, path: bytes) -> list[bytes]:
         """Return names in the order of their bytes, without their states (600 bytes each)."""
-        with self._opened(path) as folder:
+        with _opened(path or b".", self._root) as folder:
             names = sorted(map(os.fsencode, os.listdir(folder)))
         return [name for name in names if join(path, name) not in self._exclude]
 
@@ -204,16 +204,13 @@ class _ChangeWalk:
 
     def _copy_rights(self, path: bytes) -> None:
         here = path or b"."
-        with self._opened(path) as folder:
+        with _opened(path or b".", self._root) as folder:
             status = self._times.get(path) or os.fstat(folder)
             os.chown(here, status.st_uid, status.st_gid)
             os.chmod(here, stat.S_IMODE(status.st_mode))
             for name in overlay_marks.attributes(folder):
                 os.setxattr(here, name, os.getxattr(folder, name))
             os.utime(here, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-    def _opened(self, path: bytes) -> AbstractContextManager[int]:
-        return _opened(path or b".", self._root)
 
 
 @contextmanager

@@ -152,7 +152,6 @@ class _UpperWalk:
         self, path: bytes, status: os.stat_result, xattrs: overlay_marks.Xattrs, mtime: int
     ) -> ListedPath:
         kind = listing.kind(status)
-        is_file = kind == "file"
         number = status.st_rdev if "device" in kind else 0
         return ListedPath(
             path=path,
@@ -160,7 +159,7 @@ class _UpperWalk:
             mode=stat.S_IMODE(status.st_mode),
             uid=status.st_uid,
             gid=status.st_gid,
-            size=status.st_size if is_file else 0,
+            size=status.st_size if kind == "file" else 0,
             mtime=mtime // _NANO,
             target=os.readlink(path) if kind == "symlink" else b"",
             device=(os.major(number), os.minor(number)),

@@ -45,8 +45,7 @@ class SifEngine:
         return installed.of_squashfs([sif_file.place(self.sif, part) for part in parts])
 
     def test(self, _product: Artifact, layers: Sequence[str] | None) -> int:
-        log, watcher = self.context.log, self.context.watcher
-        return run_in_sif(self.apptainer, self.sif, layers, log, watcher)
+        return run_in_sif(self.apptainer, self.sif, layers, self.context.log, self.context.watcher)
 
 
 class WholeDefinition(SifEngine):
