@@ -208,6 +208,4 @@ def _apt_settings() -> str:
 def _debootstrap_proxy(apt_settings: str) -> dict[str, str]:
     """Give debootstrap apt's proxy if the environment has none: it reads only this."""
     match = re.search(r'^Acquire::http::Proxy "(http[^"]+)";$', apt_settings, re.MULTILINE)
-    if match is None or os.environ.get("http_proxy"):
-        return {}
-    return {"http_proxy": match.group(1)}
+    return {} if match is None or os.environ.get("http_proxy") else {"http_proxy": match[1]}
