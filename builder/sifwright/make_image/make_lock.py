@@ -91,7 +91,10 @@ def _lock(engine: ApptainerSteps, results: Sequence[CacheEntry], progress: Progr
         tools=_tools(engine.apptainer, base),
         wheels=wheels,
         debs=debs,
-        rpms=_rpms(image),
+        rpms=tuple(
+            Rpm(name=name, version=version, architecture=architecture)
+            for name, version, architecture in sorted(installed.system_packages(image, "rpm"))
+        ),
         archives=tuple(listing.archives),
         sources=tuple(_sources(plan, results)),
         unlocked=unlocked,
@@ -116,30 +119,20 @@ def _debs(
         used += debian.archives(own, {})
     present = installed.system_packages(image, "debian")
     given = installed.system_packages(base, "debian") & present if base else frozenset()
-    wanted = present - (frozenset() if _updates(plan) else given)
+    # The first step may install updates over those of its base image.
+    updates = plan.steps[0].options.get("updates")
+    wanted = present if updates and updates.text == "true" else present - given
     tools = () if base else (_DEBOOTSTRAP,)
     names = {*(name for name, _, _ in wanted), *(tool.name for tool in tools)}
     listing = Listing.of(used, names, plan.site.processor) if names else Listing()
     debs = {key: listing.find(key) for key in wanted}
     debs |= {key: debian.of_base(key) for key in given if not debs.get(key)}
-    missing = [key for key in sorted(wanted) if debs[key] is None]
-    debian.refuse_missing(missing, listing)
+    debian.refuse_missing([key for key in sorted(wanted) if debs[key] is None], listing)
     newest = (listing.newest(tool) for tool in tools)
     return (
         *(deb for _, deb in sorted(debs.items()) if deb),
         *(tool for tool in newest if tool.sha256),
     ), listing
-
-
-def _rpms(image: Inventory) -> tuple[Rpm, ...]:
-    keys = sorted(installed.system_packages(image, "rpm"))
-    return tuple(Rpm(name=name, version=version, architecture=arch) for name, version, arch in keys)
-
-
-def _updates(plan: Plan) -> bool:
-    """Return whether the first step installs updates over those of its base image."""
-    value = plan.steps[0].options.get("updates")
-    return value is not None and value.text == "true"
 
 
 def _python(
@@ -152,8 +145,7 @@ def _python(
     offers = collect_files.wheel_index(plan).offers(keys) if keys else {}
     wheels, unlocked = [], [Unlocked(name=name, version=version) for name, version in sorted(given)]
     for name, version in keys:
-        offered = offers.get((name, version), ())
-        if offer := find_wheels.fitting(offered, present[name, version]):
+        if offer := find_wheels.fitting(offers.get((name, version), ()), present[name, version]):
             wheels.append(offer.locked(name, version))
         else:
             unlocked.append(Unlocked(name=name, version=version))

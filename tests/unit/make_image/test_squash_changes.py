@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -198,7 +199,7 @@ def test_a_clock_that_was_set_back(tmp_path: Path) -> None:
     tree.mkdir()
     line = b'["file",7,%d]\n' % (time.time_ns() + 3600 * 10**9)
     root = os.open(tree, os.O_RDONLY)
-    with NewState(state) as now:
+    with closing(NewState(state)) as now:
         now.add(line)
         now.write(root)
     os.close(root)

@@ -14,7 +14,7 @@ from sifwright.cli.options.context import load
 from sifwright.cli.options.output import print_lines
 from sifwright.errors import Problem, UsageError
 from sifwright.make_image.deliver import deliver_image, engine_needs
-from sifwright.make_image.deliver.deliver_image import SUFFIXES, Delivery
+from sifwright.make_image.deliver.deliver_image import SUFFIXES
 from sifwright.make_image.deliver.edf import absent_mounts, edf
 from sifwright.plan.resolve import get_or_suggest
 from sifwright.system import files
@@ -73,7 +73,7 @@ def run(arguments: Namespace) -> None:
             text = edf(site, path.with_suffix(SUFFIXES["squashfs"]))
             files.write(path, text.encode(), mode=0o644)
         else:
-            deliver_image.deliver(sif, Delivery(form=part, path=path, name=name))
+            deliver_image.deliver(sif, part, path, name)
         print_line(f"delivered: {path} ({path.stat().st_size / 1e6:.1f} MB)")
         if part == "oci" and site.container_product in _LOAD:
             command = _LOAD[site.container_product].format(shlex.quote(str(path)), name)

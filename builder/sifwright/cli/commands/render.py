@@ -62,7 +62,7 @@ def run(arguments: Namespace) -> None:
 def _write_folder(plan: Plan, form: str, output: str, image_folder: Path) -> None:
     folder = Path(output) if output else image_folder / recipe_folder.FOLDER
     written = recipe_folder.write(plan, form, folder, image_folder, print_line)
-    size = f"({written.files} files, {written.bytes / 1e3:.0f} kB)"
+    size = f"({len(written)} files, {sum(len(file.data) for file in written) / 1e3:.0f} kB)"
     quoted, name = shlex.quote(str(folder)), plan.image.name
     if form == "dockerfile":
         print_line(f"dockerfile: {folder}/Dockerfile {size}")

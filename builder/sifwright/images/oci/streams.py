@@ -30,7 +30,7 @@ class CheckedStream:
         self._sha256 = hashlib.sha256()
         self.count = 0
 
-    def read(self, size: int, /) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         data = self._stream.read(size)
         self.count += len(data)
         if 0 <= self._size < self.count:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sifwright.catalog.model import LayerFile
 from sifwright.errors import SifwrightError
 from sifwright.images.contents.image_tree import BadImage, ImageTree
+from sifwright.images.model import ARCHITECTURES
 from sifwright.images.sif.copy_data import Range
 from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import Composed, Contents, Partition, PartitionError, write
@@ -21,10 +21,8 @@ from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.resolve_request.epoch import iso_date
 from sifwright.plan.source_digest import SourceDigest
 from sifwright.render import build_files, singularity_metadata
+from sifwright.render.singularity_metadata import BaseMetadata
 from sifwright.system.files import sha256
-
-# Go's names of processors, which SIFs and labels have.
-_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def assemble(
@@ -52,45 +50,44 @@ def assemble(
         )
         for name, entry in zip(names, results, strict=True)
     ]
-    base, built = results[0].manifest["metadata"], iso_date(context.options.epoch)
-    base = singularity_metadata.BaseMetadata(**base)
-    kept = list(singularity_metadata.files(context.plan, context.definition, base, built))
+    base = BaseMetadata(**results[0].manifest["metadata"])
     modes = {name: mode for result in results for name, mode in result.manifest["folders"].items()}
     used = [source for entry in results for source in entry.sources]
-    return compose(context, layers, Metadata(kept, modes), work_dir, used)
+    return compose(context, layers, Metadata(base, modes), work_dir, used)
 
 
 class Metadata(NamedTuple):
-    """The files of an image's metadata, and the modes of the folders that they lie in."""
+    """The metadata that the first step left, and the modes of the folders of such files."""
 
-    files: Sequence[LayerFile]
+    base: BaseMetadata
     modes: Mapping[str, int]
 
 
 def compose(
     context: BuildContext,
     layers: Sequence[Partition],
-    kept: Metadata,
+    metadata: Metadata,
     work_dir: Path,
     used: Sequence[SourceDigest],
 ) -> Digests:
-    """Write image.sif from partitions of all steps and files of metadata; see `assemble`.
+    """Write image.sif from partitions of all steps, and the files of its metadata; see `assemble`.
 
     `used` are the sources of all steps.
     """
-    plan = context.plan
+    plan, built = context.plan, iso_date(context.options.epoch)
+    files = list(singularity_metadata.files(plan, context.definition, metadata.base, built))
     how = PackOptions(compression=plan.site.compression, log=context.log, fix=context.watcher.fix)
-    added = [*kept.files, *build_files.kept(plan)]
-    metadata = pack_files(added, kept.modes, work_dir / "metadata", how)
-    parts = [*layers, _packed(metadata, "metadata", is_system=False)]
+    added = [*files, *build_files.kept(plan)]
+    packed = pack_files(added, metadata.modes, work_dir / "metadata", how)
+    parts = [*layers, partition_of(packed, "metadata", is_system=False)]
     is_flat = context.options.layout == "flat"
     partitions = [_flat(parts, work_dir / "flat", how)] if is_flat else parts
     statements = Statements.of(context, used, _tree(layers))
     contents = Contents(
         partitions=partitions,
         definition=context.definition.encode(),
-        metadata=singularity_metadata.inspect_json({file.path: file.data for file in kept.files}),
-        arch=_ARCH[plan.site.processor],
+        metadata=singularity_metadata.inspect_json({file.path: file.data for file in files}),
+        arch=ARCHITECTURES[plan.site.processor],
         objects=statements.objects([partition.name for partition in partitions]),
     )
     written = write(context.staging / "image.sif", contents)
@@ -117,11 +114,12 @@ def _flat(layers: Sequence[Partition], folder: Path, how: PackOptions) -> Partit
         # Unpacked and packed again, such as very deep directories.
         folder.mkdir()
         packed = flatten([layer.path for layer in layers], folder, how, work_dir=folder)
-        return _packed(packed.squashfs, "rootfs", is_system=True)
+        return partition_of(packed.squashfs)
     except OSError as error:
         raise PartitionError(Path(error.filename), f"cannot be read: {error.strerror}") from error
     return Composed(pieces=pieces, name="rootfs", is_system=True)
 
 
-def _packed(path: Path, name: str, *, is_system: bool) -> Partition:
+def partition_of(path: Path, name: str = "rootfs", *, is_system: bool = True) -> Partition:
+    """Return a squashfs file as a partition with its digest."""
     return Partition(path=path, name=name, is_system=is_system, sha256=sha256(path))

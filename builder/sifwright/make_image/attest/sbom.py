@@ -31,6 +31,8 @@ _TYPES = {"debian": "deb", "rpm": "rpm", "python": "pypi"}
 _SHA256_DIGITS = 64
 # SPDX calls the same licences by these names, which Debian's copyright files have.
 _LICENCES = LicenseFactory()
+# Nothing of a licence: only a text has it.
+_NO_LICENCES = {"", "not stated", "see copyright"}
 
 
 def sbom(plan: Plan, contents: Inventory, used: Iterable[SourceDigest], epoch: int) -> bytes:
@@ -75,20 +77,16 @@ def _packages(contents: Inventory) -> Iterator[Component]:
         if record := contents.records.get(package.folder):
             places.append((RECORD, record))
         texts = [("sifwright:licence-text", text) for text in package.texts]
+        licences = {package.licence} - _NO_LICENCES
         yield Component(
             type=ComponentType.LIBRARY,
             name=package.name,
             version=package.version,
             purl=purl,
             bom_ref=f"{purl}#{package.folder}",
-            licenses=[_LICENCES.make_from_string(name) for name in _licence(package)],
+            licenses=[_LICENCES.make_from_string(name) for name in licences],
             properties=[Property(name=name, value=value) for name, value in places + texts],
         )
-
-
-def _licence(package: Package) -> list[str]:
-    """Return what a package says of its licence; nothing where only a text has it."""
-    return [] if package.licence in {"", "not stated", "see copyright"} else [package.licence]
 
 
 def _purl(package: Package, system: Mapping[str, str]) -> PackageURL:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sifwright.images.contents.inventory import inventory
@@ -27,12 +27,11 @@ _CYCLONEDX_JSON = (1).to_bytes(4, "little")
 
 @dataclass(frozen=True, kw_only=True)
 class Statements:
-    """The statements about one image; `sbom` is empty where its packages cannot be read."""
+    """The statements about one image by file; there is no SBOM where packages cannot be read."""
 
     context: BuildContext
     used: Sequence[SourceDigest]
-    sbom: bytes
-    written: dict[str, bytes] = field(default_factory=dict)
+    written: dict[str, bytes]
 
     @classmethod
     def of(
@@ -41,8 +40,8 @@ class Statements:
         from sifwright.make_image.attest.sbom import sbom  # noqa: PLC0415  # 0.3 s, for new images only
 
         epoch = context.options.epoch
-        text = sbom(context.plan, inventory(tree), used, epoch) if tree else b""
-        return cls(context=context, used=used, sbom=text)
+        bill = {SBOM: sbom(context.plan, inventory(tree), used, epoch)} if tree else {}
+        return cls(context=context, used=used, written=bill)
 
     def objects(self, names: Sequence[str]) -> list[SifObject]:
         """Return the objects of a SIF with partitions of these names."""
@@ -51,7 +50,7 @@ class Statements:
             name=PROVENANCE,
             data=lambda digests: self.provenance(dict(zip(names, digests, strict=True))),
         )
-        return [*_bill(self.sbom), statement]
+        return [*_bill(self.written.get(SBOM, b"")), statement]
 
     def provenance(self, subjects: Mapping[str, str]) -> bytes:
         from sifwright.make_image.attest.provenance import provenance  # noqa: PLC0415  # as above
@@ -61,9 +60,8 @@ class Statements:
 
     def write(self, folder: Path) -> None:
         """Write the files that are published beside the image."""
-        for name, data in {SBOM: self.sbom, **self.written}.items():
-            if data:
-                (folder / name).write_bytes(data)
+        for name, data in self.written.items():
+            (folder / name).write_bytes(data)
 
 
 def carried(image: SifImage) -> list[SifObject]:

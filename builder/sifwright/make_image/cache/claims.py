@@ -10,10 +10,9 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
 
 from sifwright.errors import MachineError
-from sifwright.make_image.cache.manifest import CacheEntry
+from sifwright.make_image.cache.manifest import Entries
 from sifwright.system import cache_folder, liveness
 from sifwright.system.cache_folder import CLAIMS
 from sifwright.system.files import NO_LINKS
@@ -23,18 +22,6 @@ from sifwright.system.liveness import ProcessIdentity
 LIFETIME = 60.0
 _SHORTEST, _LONGEST = 0.05, 0.5
 _OTHER_CACHE = "Choose another folder with SIFWRIGHT_CACHE."
-
-
-class Entries(Protocol):
-    """The part of the cache that claims and leases use."""
-
-    @property
-    def root(self) -> Path: ...
-
-    @property
-    def is_read_only(self) -> bool: ...
-
-    def peek(self, key: str) -> CacheEntry | None: ...
 
 
 @contextmanager

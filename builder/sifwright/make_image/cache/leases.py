@@ -5,10 +5,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from sifwright.make_image.cache import claims
-from sifwright.make_image.cache.claims import Entries
+from sifwright.make_image.cache.manifest import Entries
 from sifwright.system import cache_folder, liveness
 from sifwright.system.cache_folder import LEASES
-from sifwright.system.liveness import HolderFile, ProcessIdentity
+from sifwright.system.liveness import ProcessIdentity
 
 # Seconds of silence after which a build on another machine counts as gone. It is longer than a
 # claim's. A claim lost too early costs time; a lease lost too early costs an entry in use.
@@ -46,10 +46,6 @@ def is_leased(root: Path, key: str) -> bool:
         (seen.holder is None or key in seen.holder.keys) and not seen.is_stale(root, LIFETIME)
         for seen in held
     )
-
-
-def find(root: Path, token: str) -> HolderFile | None:
-    return liveness.read_holder(root / LEASES / token)
 
 
 def remove_stale(root: Path) -> None:

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +19,11 @@ from typing import Any, NoReturn
 
 from sifwright.make_image.pack_layers.pack import BYTES_PER_FILE
 from sifwright.plan.source_digest import SourceDigest
-from sifwright.system import files, small_file
+from sifwright.system import cache_folder, files, small_file
+from sifwright.system.cache_folder import ENTRIES
 
 NAME = "manifest.json"
+KEY = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Errors of reading a file that is missing or not whole: only the entry is to blame.
 _BROKEN = {errno.EIO, errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.EISDIR, errno.ELOOP}
@@ -63,6 +66,27 @@ class CacheEntry:
     def digest(self, name: str) -> str:
         """Return the sha256 that the file has if the entry is whole."""
         return str(self.manifest["files"][name]["sha256"])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entries:
+    """The entries of a cache in one folder, as claims and leases see them."""
+
+    root: Path
+    is_read_only: bool = False
+
+    def path(self, key: str) -> Path:
+        if not KEY.fullmatch(key):
+            raise ValueError(f"no key of a step: {key!r}")
+        return self.root / ENTRIES / key
+
+    def peek(self, key: str) -> CacheEntry | None:
+        """Return the entry if it looks whole; read none of its files, drop nothing."""
+        with cache_folder.translate_errors(self.root):
+            try:
+                return load(key, self.path(key))
+            except EntryDamagedError:
+                return None
 
 
 def create(key: str, folder: Path, facts: Mapping[str, Any]) -> None:
@@ -119,8 +143,7 @@ def _finish(descriptor: int) -> None:
 
 def _encoded(document: Mapping[str, Any]) -> bytes:
     text = json.dumps(document, sort_keys=True, allow_nan=False)
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    signed = {**json.loads(text), "sha256": digest}
+    signed = {**json.loads(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
     return (json.dumps(signed, sort_keys=True, indent=1) + "\n").encode()
 
 
@@ -131,15 +154,12 @@ def _read(path: Path) -> tuple[dict[str, Any], float]:
         raise EntryDamagedError(f"{NAME} is {error.strerror}") from None
     except OSError as error:
         _blame(NAME, error)
-    try:
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
         document = small_file.parse_json(content)
         document.pop("sha256")
-        good = _encoded(document) == content
-    except (ValueError, KeyError, TypeError, AttributeError):
-        good = False
-    if not good:
-        raise EntryDamagedError(f"{NAME} has other bytes than were stored")
-    return document, status.st_mtime
+        if _encoded(document) == content:
+            return document, status.st_mtime
+    raise EntryDamagedError(f"{NAME} has other bytes than were stored")
 
 
 def _is_sound(files: object) -> bool:

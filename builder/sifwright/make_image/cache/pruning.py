@@ -10,7 +10,7 @@ from sifwright.make_image.cache import claims, leases
 from sifwright.make_image.cache.manifest import CacheEntry
 from sifwright.make_image.cache.store import Store
 from sifwright.system import cache_folder, liveness, tempdirs
-from sifwright.system.cache_folder import ENTRIES
+from sifwright.system.cache_folder import ENTRIES, LEASES
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
@@ -63,7 +63,8 @@ def remove_stale(root: Path) -> None:
 
 def _is_abandoned(root: Path, folder: Path) -> bool:
     """Judge by the lease that is older than the folder; folders moved away have only an age."""
-    if (seen := leases.find(root, folder.name.removeprefix("."))) is not None:
+    lease = root / LEASES / folder.name.removeprefix(".")
+    if (seen := liveness.read_holder(lease)) is not None:
         return seen.is_stale(root, leases.LIFETIME)
     try:
         changed = folder.lstat().st_ctime

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from sifwright.make_image.cache import leases, manifest
-from sifwright.make_image.cache.manifest import CacheEntry, EntryDamagedError
+from sifwright.make_image.cache.manifest import CacheEntry, Entries, EntryDamagedError
 from sifwright.system import cache_folder, files, tempdirs
 from sifwright.system.cache_folder import ENTRIES
 
@@ -20,7 +19,6 @@ __all__ = ["CacheEntry", "DamagedEntry", "Store", "silent"]
 
 # rename(2) of a folder: one that is not empty, or something else, is there already.
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}
-_KEY = re.compile(r"[0-9a-f]{64}")
 
 
 class DamagedEntry(NamedTuple):
@@ -32,7 +30,7 @@ def silent(_text: str) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Store:
+class Store(Entries):
     """The cache in one folder, `entries/<key>/` being what a step made.
 
     Any number of processes on any number of machines may share it. `note` reports dropped
@@ -40,10 +38,8 @@ class Store:
     cannot be used. Builds use an `is_read_only` one without a lease.
     """
 
-    root: Path
     note: Callable[[str], None] = silent
     noun: str = "step"
-    is_read_only: bool = False
 
     @classmethod
     def open(cls, note: Callable[[str], None] = silent) -> Self:
@@ -63,9 +59,9 @@ class Store:
     def get(self, key: str) -> CacheEntry | None:
         """Return the entry with every byte checked; None if it is missing or had to be dropped."""
         with cache_folder.translate_errors(self.root):
-            before = _identity(self._path(key))
+            before = _identity(self.path(key))
             try:
-                entry = manifest.load(key, self._path(key))
+                entry = manifest.load(key, self.path(key))
                 manifest.check_digests(entry)
             except EntryDamagedError as damage:
                 if before is not None and self._drop(key, before):
@@ -73,14 +69,6 @@ class Store:
                 return None
         self.touch(entry)
         return entry
-
-    def peek(self, key: str) -> CacheEntry | None:
-        """Return the entry if it looks whole; read none of its files, drop nothing."""
-        with cache_folder.translate_errors(self.root):
-            try:
-                return manifest.load(key, self._path(key))
-            except EntryDamagedError:
-                return None
 
     def touch(self, entry: CacheEntry) -> None:
         """Note that it is used, which decides what is pruned first; `get` does so by itself."""
@@ -111,7 +99,7 @@ class Store:
             while not self._place(staging, key):
                 if (other := self.get(key)) is not None:
                     return other, False
-            return manifest.load(key, self._path(key)), True
+            return manifest.load(key, self.path(key)), True
 
     def entries(self) -> list[CacheEntry]:
         """Return all entries that look whole, the last used first."""
@@ -123,7 +111,7 @@ class Store:
         folder = self.root / ENTRIES
         with cache_folder.translate_errors(self.root):
             names = [path.name for path in folder.iterdir()] if folder.exists() else []
-            return sorted(name for name in names if _KEY.fullmatch(name))
+            return sorted(name for name in names if manifest.KEY.fullmatch(name))
 
     def verify(self) -> list[DamagedEntry]:
         """Check every byte of every entry, on all cores this process may use; drops nothing."""
@@ -134,7 +122,7 @@ class Store:
         """Take the entry out of everybody's sight; where it is now, None if it was not there."""
         aside = self.root / ENTRIES / f".{secrets.token_hex(8)}"
         try:
-            self._path(key).rename(aside)
+            self.path(key).rename(aside)
         except FileNotFoundError:
             return None
         return aside
@@ -144,15 +132,10 @@ class Store:
         if not self._place(aside, key):
             tempdirs.remove(aside)
 
-    def _path(self, key: str) -> Path:
-        if not _KEY.fullmatch(key):
-            raise ValueError(f"no key of a step: {key!r}")
-        return self.root / ENTRIES / key
-
     def _place(self, folder: Path, key: str) -> bool:
         """Give the folder the entry's name, for good; False if the name is taken."""
         try:
-            folder.rename(self._path(key))
+            folder.rename(self.path(key))
         except OSError as error:
             if error.errno in _TAKEN:
                 return False
@@ -162,7 +145,7 @@ class Store:
 
     def _drop(self, key: str, judged: tuple[int, int]) -> bool:
         """Remove the entry, if it still is the one that was judged."""
-        if _identity(self._path(key)) != judged or (aside := self.move_away(key)) is None:
+        if _identity(self.path(key)) != judged or (aside := self.move_away(key)) is None:
             return False
         if _identity(aside) != judged:
             self.put_back(key, aside)
@@ -173,10 +156,10 @@ class Store:
     def _judge(self, key: str) -> DamagedEntry | None:
         try:
             with cache_folder.translate_errors(self.root):
-                manifest.check_digests(manifest.load(key, self._path(key)))
+                manifest.check_digests(manifest.load(key, self.path(key)))
         except EntryDamagedError as damage:
             # Gone meanwhile is not damaged.
-            return DamagedEntry(key=key, reason=str(damage)) if _identity(self._path(key)) else None
+            return DamagedEntry(key=key, reason=str(damage)) if _identity(self.path(key)) else None
         return None
 
 

@@ -100,8 +100,7 @@ def _namespace_problems() -> Iterator[Problem]:
         )
     if USER_NAMESPACES.exists() and USER_NAMESPACES.read_text(encoding="utf-8").strip() == "0":
         fix = "sudo sysctl user.max_user_namespaces=15000"
-        message = "user namespaces are switched off"
-        yield Problem(where=str(USER_NAMESPACES), what=message, fix=fix)
+        yield Problem(where=str(USER_NAMESPACES), what="user namespaces are switched off", fix=fix)
 
 
 def _file_system_problems() -> Iterator[Problem]:

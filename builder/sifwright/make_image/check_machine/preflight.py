@@ -111,8 +111,7 @@ def _network_problems(build: PlannedBuild) -> Iterator[Problem]:
     """Yield the downloads of these steps that cannot be fetched."""
     wheels = WheelTarget(build.plan.facts.get("python", ""), build.plan.site.processor)
     image = None if build.first else build.base
-    steps = build.plan.steps[build.first :]
-    return network_checks.problems(steps, wheels, build.header, image)
+    return network_checks.problems(build.plan.steps[build.first :], wheels, build.header, image)
 
 
 def engine() -> Apptainer:

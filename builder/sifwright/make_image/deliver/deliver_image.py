@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from sifwright.images.sif import sif_file
@@ -16,35 +15,27 @@ from sifwright.system.tempdirs import temporary_root, workspace
 SUFFIXES = {"squashfs": ".sqsh", "oci": ".oci.tar", "edf": ".toml"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Delivery:
-    """A file for an engine: its form (a key of `SUFFIXES`), path, and the OCI image's name."""
-
-    form: str
-    path: Path
-    name: str
-
-
-def deliver(sif: Path, delivery: Delivery) -> None:
+def deliver(sif: Path, form: str, path: Path, name: str) -> None:
     """Write the file, whole or not at all; one that is there is replaced.
 
+    `form` is a key of `SUFFIXES`, `name` is that of an OCI image.
     Raises `UsageError` for what is no SIF, `MachineError` without room or sqfs2tar.
     """
-    if delivery.form == "oci":
+    if form == "oci":
         oci_archive.require_program()
     image = sif_file.read(sif)
     size = sum(part.size for part in sif_file.partitions(sif))
-    needed = size * (2 if delivery.form == "squashfs" else 4)
+    needed = size * (2 if form == "squashfs" else 4)
     fix = "Free some, or choose another folder."
-    require_free_space(delivery.path.parent, needed, "for the delivered image", fix)
-    with workspace(delivery.path.parent) as staging:
-        finished = staging / delivery.path.name
-        squashfs = finished if delivery.form == "squashfs" else staging / "image.sqsh"
+    require_free_space(path.parent, needed, "for the delivered image", fix)
+    with workspace(path.parent) as staging:
+        finished = staging / path.name
+        squashfs = finished if form == "squashfs" else staging / "image.sqsh"
         _write_squashfs(sif, squashfs)
-        if delivery.form == "oci":
+        if form == "oci":
             architecture = architecture_of(image.header.arch) or "unknown"
-            oci_archive.write(squashfs, finished, name=delivery.name, architecture=architecture)
-        files.publish(finished, delivery.path)
+            oci_archive.write(squashfs, finished, name=name, architecture=architecture)
+        files.publish(finished, path)
 
 
 def _write_squashfs(sif: Path, target: Path) -> None:

@@ -30,8 +30,7 @@ def image_problems(site: Site, sif: Path) -> Iterator[Problem]:
         yield Problem(where=str(sif), what=message, fix="Build it for this site.")
     if topmost(sif, _ENVIRONMENT.encode()) is None:
         message = f"it has no /{_ENVIRONMENT}, which sets its environment in other engines"
-        fix = "Build it with Apptainer or sifwright."
-        yield Problem(where=str(sif), what=message, fix=fix)
+        yield Problem(where=str(sif), what=message, fix="Build it with Apptainer or sifwright.")
 
 
 def image_notes(site: Site, sif: Path) -> Iterator[str]:

@@ -12,6 +12,7 @@ from sifwright.images.sif.sif_file import SifImage
 from sifwright.images.sif.write_sif import Composed, Contents, Partition
 from sifwright.images.squashfs import join_layers
 from sifwright.images.squashfs.structures import BadSquashfs
+from sifwright.make_image.assemble_sif.assemble import partition_of
 from sifwright.make_image.attest import write_statements
 from sifwright.make_image.pack_layers.merge_layers import flatten
 from sifwright.make_image.pack_layers.pack import PackOptions
@@ -60,8 +61,7 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
 
 
 def _require_room(folder: Path, size: int) -> None:
-    fix = "Free some, or choose another folder."
-    require_free_space(folder, size, "for the flat SIF", fix)
+    require_free_space(folder, size, "for the flat SIF", "Free some, or choose another folder.")
 
 
 def _compression(part: Range) -> str | None:
@@ -88,9 +88,7 @@ def _repacked(
     for part, path in zip(parts, layers, strict=True):
         sif_file.extract(source, part, path)
     how = PackOptions(compression=compression or "zstd", log=work_dir / "log")
-    packed = flatten(layers, work_dir, how, work_dir=work_dir)
-    digest = files.sha256(packed.squashfs)
-    return Partition(path=packed.squashfs, name="rootfs", is_system=True, sha256=digest)
+    return partition_of(flatten(layers, work_dir, how, work_dir=work_dir).squashfs)
 
 
 def _contents(image: SifImage, partition: Partition | Composed) -> Contents[Partition | Composed]:

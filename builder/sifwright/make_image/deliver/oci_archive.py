@@ -6,7 +6,6 @@ It has `manifest.json` of `docker save` as well, so Docker Engine loads it, too.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
 import shutil
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sifwright.errors import BuildError, MachineError
 from sifwright.images.oci.oci_layout import blob_name
+from sifwright.images.oci.streams import CheckedStream
 from sifwright.images.transfer.sif_parts import INDEX, MANIFEST, described
 from sifwright.system import files
 
@@ -79,7 +79,6 @@ def _documents(config: bytes, layer: Mapping[str, Any], name: str) -> dict[str, 
 
 def _pack_layer(squashfs: Path, layer: Path) -> str:
     """Write the layer, packed by gzip, and return the digest of the tar file in it."""
-    sha256 = hashlib.sha256()
     # sqfs2tar leaves out the entry of the root folder unless told; podman 4.3 ignores that entry.
     command = [_PROGRAM, "--root-becomes", ".", str(squashfs)]
     with (
@@ -88,13 +87,12 @@ def _pack_layer(squashfs: Path, layer: Path) -> str:
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
     ):
         assert process.stdout and process.stderr  # noqa: S101, PT018  # both are pipes
-        while chunk := process.stdout.read(_CHUNK):
-            sha256.update(chunk)
-            packed.write(chunk)
+        tar = CheckedStream(process.stdout, "")
+        shutil.copyfileobj(tar, packed, _CHUNK)
         message = process.stderr.read().decode(errors="replace").strip()
     if process.returncode:
         raise BuildError.of(f"{_PROGRAM} failed: {message}", where=str(squashfs))
-    return f"sha256:{sha256.hexdigest()}"
+    return tar.digest
 
 
 def _image_config(diff_id: str, architecture: str) -> dict[str, Any]:

@@ -118,9 +118,8 @@ def login(reference: Reference) -> dict[str, Any] | None:
     None: nothing is said of logins, and podman looks for its own.
     """
     user, password = credentials.known(reference.registry)
-    if user:
-        return {"username": user, "password": password}
-    return credentials.token(reference.registry)
+    own = {"username": user, "password": password} if user else None
+    return own or credentials.token(reference.registry)
 
 
 @dataclass(kw_only=False)

@@ -121,8 +121,7 @@ class DockerBuild:
         with workspace(parent) as folder:
             file = folder / "image.tar"
             with name_folder_in_errors(parent.parent, fix), file.open("wb") as sink:
-                for chunk in archive:
-                    sink.write(chunk)
+                sink.writelines(archive)
             yield file.absolute()
 
     def find_result(self, key: str) -> str:

@@ -86,8 +86,7 @@ class DockerSteps:
                 scratch / "build", self.plan, number, build.context.settings, kept
             )
             with build.run_archive(lower, (step.layer.name, step.id), archive) as (container, left):
-                message = f"layer {step.layer.name}, step {step.id}"
-                image = build.commit(container, key, message)
+                image = build.commit(container, key, f"layer {step.layer.name}, step {step.id}")
         used = tuple(watcher.used[first:])
         result = StepImage(image=image, kept=left, used=used, mirrors=build.mirrors)
         _file(image).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -103,7 +102,8 @@ class DockerSteps:
         statements.write(self.build.context.staging)
         facts = {"image_id": image, "bytes": engine.size(image), "engine": str(engine)}
         files = {"Dockerfile": dockerfile.dockerfile(self.plan, self._reference())}
-        return Artifact(keys=self.keys(results), used=self.used(results), facts=facts, files=files)
+        keys = [result.image for result in results]
+        return Artifact(keys=keys, used=self.used(results), facts=facts, files=files)
 
     def _packages(self, image: str) -> ImageTree | None:
         """Return the files that say what is installed; None for a tree that cannot be read."""
@@ -116,10 +116,6 @@ class DockerSteps:
         if tree := self._packages(str(artifact.facts["image_id"])):
             return inventory(tree)
         raise BuildError.of("its files cannot be read", where=self.build.context.output.tag)
-
-    def keys(self, results: Sequence[StepImage]) -> dict[str, str]:
-        names = (step.layer.name for step in self.plan.steps)
-        return dict(zip(names, (result.image for result in results), strict=True))
 
     def used(self, results: Sequence[StepImage]) -> list[SourceDigest]:
         return [source for result in results for source in result.used]

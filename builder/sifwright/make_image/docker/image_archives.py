@@ -28,7 +28,7 @@ from sifwright.images.contents.files_to_read import Readable
 from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.model import ARCHITECTURES
 from sifwright.images.oci import documents, oci_layout
-from sifwright.images.oci.streams import CheckedStream, PieceStream
+from sifwright.images.oci.streams import CheckedStream, PieceStream, drain
 from sifwright.make_image.docker.docker_build import DockerBuild
 from sifwright.render.oci_config import Local, OciConfig
 from sifwright.system import files
@@ -143,9 +143,8 @@ def _filtered(tree: Iterator[bytes], left_out: Collection[str]) -> Iterator[byte
             if os.path.normpath(entry.name) not in left_out:
                 yield from member(entry, source.extractfile(entry) if entry.isreg() else None)
     yield END
-    while stream.read(_CHUNK):
-        # Read to the end, or the writer waits for us.
-        pass
+    # Or the writer waits for us.
+    drain(stream)
 
 
 def _described(build: DockerBuild, layer: Path, config: OciConfig | None) -> dict[str, Any]:

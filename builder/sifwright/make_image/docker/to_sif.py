@@ -5,12 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sifwright.errors import BuildError, MachineError
+from sifwright.errors import MachineError
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.host.engines.docker import Docker
 from sifwright.images.sif.fingerprint import Digests
-from sifwright.images.sif.write_sif import Partition
-from sifwright.make_image.assemble_sif.assemble import Metadata, compose
+from sifwright.make_image.assemble_sif.assemble import Metadata, compose, partition_of
 from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.docker import docker_steps
 from sifwright.make_image.docker.configure_image import configure_like_base
@@ -18,7 +17,6 @@ from sifwright.make_image.docker.docker_steps import DockerSteps, StepImage
 from sifwright.make_image.pack_layers.pack import PackOptions, WorkTree, pack
 from sifwright.make_image.resolve_request import host_settings
 from sifwright.make_image.resolve_request.build_context import BuildContext
-from sifwright.make_image.resolve_request.epoch import iso_date
 from sifwright.make_image.resolve_request.image_folder import OUTPUT_FIX
 from sifwright.make_image.run_steps import build_folder
 from sifwright.make_image.run_steps.sif_engine import SifEngine
@@ -26,7 +24,7 @@ from sifwright.make_image.run_steps.step_engine import Artifact
 from sifwright.plan.source_digest import SourceDigest
 from sifwright.render import singularity_metadata
 from sifwright.render.singularity_metadata import BaseMetadata
-from sifwright.system import files, processes, user_namespace
+from sifwright.system import user_namespace
 from sifwright.system.tempdirs import workspace
 
 
@@ -46,25 +44,19 @@ class DockerStepsToSif(SifEngine):
         self.context.watcher.timer.start("pack")
         root = self._unpack(configure_like_base(steps.build, image, steps.base))
         digests = self._pack(root, steps.used(results))
-        compression = self.context.plan.site.compression
-        return self.artifact(steps.keys(results), steps.used(results), digests, compression)
+        return self.artifact([result.image for result in results], steps.used(results), digests)
 
     def _unpack(self, image: str) -> Path:
         """Return the tree of an image, with what Apptainer adds to it."""
         context, build = self.context, self.steps.build
         definition, root = context.work_dir / "tree.def", context.work_dir / "tree"
         # Beside the output, which has to have room for as much anyway.
-        saved = build.engine.save(image)
-        with build.archive_file(saved, context.staging, OUTPUT_FIX) as archive:
+        with build.archive_file(build.engine.save(image), context.staging, OUTPUT_FIX) as archive:
             definition.write_text(f"Bootstrap: docker-archive\nFrom: {archive}\n", encoding="utf-8")
             command = user_namespace.around(self._owners, root)
             command += self.apptainer.sandbox_command(definition, root, binds=())
-            status = processes.stream(
-                command, log=context.log, on_line=context.watcher, env=context.environment()
-            )
-        if status != 0:
-            message = f"{self.apptainer.product} cannot unpack the image of {build.engine}"
-            raise BuildError(context.watcher.problem(message))
+            failure = f"{self.apptainer.product} cannot unpack the image of {build.engine}"
+            context.run(command, failure)
         return root
 
     @property
@@ -72,26 +64,20 @@ class DockerStepsToSif(SifEngine):
         return self.context.work_dir / "owners"
 
     def _pack(self, root: Path, used: Sequence[SourceDigest]) -> Digests:
-        context, compression = self.context, self.context.plan.site.compression
+        context = self.context
         with workspace(context.work_dir) as scratch:
             (scratch / "upper").mkdir()
             changes = WorkTree(tree=root, state=scratch / "state.json", upper=scratch / "upper")
             options = PackOptions(
-                compression=compression,
+                compression=context.plan.site.compression,
                 log=context.log,
                 fix=context.watcher.fix,
                 owners=self._owners,
                 epoch=context.options.epoch,
             )
             packed = pack(changes, scratch, options, exclude=build_folder.LEFT_OUT)
-            digest = files.sha256(packed.squashfs)
-            layer = Partition(path=packed.squashfs, name="rootfs", is_system=True, sha256=digest)
-            built = iso_date(context.options.epoch)
-            added = singularity_metadata.files(
-                context.plan, context.definition, self._metadata(root), built
-            )
-            metadata = Metadata(list(added), build_folder.modes(root))
-            return compose(context, [layer], metadata, scratch, used)
+            metadata = Metadata(self._metadata(root), build_folder.modes(root))
+            return compose(context, [partition_of(packed.squashfs)], metadata, scratch, used)
 
     def _metadata(self, root: Path) -> BaseMetadata:
         """Return Apptainer's metadata of the tree, without the header that unpacked it."""

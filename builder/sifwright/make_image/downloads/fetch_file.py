@@ -14,7 +14,6 @@ from sifwright.make_image.cache.store import CacheEntry, Store, silent
 from sifwright.system import cache_folder
 
 _PIECE = 1 << 20
-_ERRORS = 400
 # The file of an entry. Its own name, which others chose, is in the manifest.
 CONTENT = "content"
 
@@ -68,7 +67,7 @@ def _download(address: str, path: Path, settings: Mapping[str, str], stop: Event
         http.open_response(address, way=way, large=True) as answer,
         path.open("xb") as sink,
     ):
-        if answer.status_code >= _ERRORS:
+        if not answer.ok:
             raise NotFetched(f"HTTP {answer.status_code} {answer.reason}")
         for piece in answer.iter_content(_PIECE):
             if stop.is_set():

@@ -79,11 +79,10 @@ def fetching(
     if not numbers:
         yield None
         return
-    store = open_store(note)
     ahead = Prefetcher(
         plan=plan,
         steps={number: Future() for number in numbers},
-        store=store,
+        store=open_store(note),
         work_dir=work_dir,
         log=log,
     )

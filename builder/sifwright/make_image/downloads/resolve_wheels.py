@@ -204,8 +204,7 @@ def read(lock: str, python: str, processor: str) -> LockedWheels:
         if wheel and (wheel.path or url.startswith("file:")):
             local += 1
         elif wheel and url.startswith(("http://", "https://")) and _DIGEST.fullmatch(sha256):
-            name = wheel.filename
-            wheels.append(Wheel(package=package, name=name, url=url, sha256=sha256))
+            wheels.append(Wheel(package=package, name=wheel.filename, url=url, sha256=sha256))
     return LockedWheels(wheels=tuple(wheels), whole=len(wheels) + local == len(best))
 
 

@@ -62,7 +62,8 @@ def lock_of(path: Path) -> Lock:
         member = archive.next()
         if member is None or member.name != LOCK or member.size > _MOST_LOCK:
             raise _refusal(path, "it does not begin with a lock, so it is no bundle")
-        return lock_file.parse(_text(archive, member), f"{LOCK} of {path}")
+        content = archive.extractfile(member)
+        return lock_file.parse(content.read().decode() if content else "", f"{LOCK} of {path}")
 
 
 def unpack(path: Path, lock: Lock, store: Store, folder: Path) -> None:
@@ -137,11 +138,6 @@ def _finish_image(path: Path, lock: Lock, folder: Path, blobs: set[str]) -> None
         if blob.digest not in blobs:
             raise _refusal(path, f"it lacks {blob.digest} of the base image")
     locked_image.write_layout(folder, manifest)
-
-
-def _text(archive: tarfile.TarFile, member: tarfile.TarInfo) -> str:
-    content = archive.extractfile(member)
-    return content.read().decode() if content else ""
 
 
 @contextmanager

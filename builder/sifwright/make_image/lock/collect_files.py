@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 from sifwright.errors import BuildError, Problem
 from sifwright.host.network import pip_settings
 from sifwright.make_image.cache.leases import lease
+from sifwright.make_image.cache.manifest import CacheEntry
 from sifwright.make_image.downloads import prefetch
 from sifwright.make_image.downloads.fetch_file import File, NotFetched, fetch
-from sifwright.make_image.lock import debian, find_wheels, locked_files, locked_image
+from sifwright.make_image.lock import debian, locked_files, locked_image
 from sifwright.make_image.lock.find_wheels import WheelIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from sifwright.make_image.cache.store import CacheEntry, Store
+    from sifwright.make_image.cache.store import Store
     from sifwright.make_image.lock.locked_files import LockedFile
     from sifwright.make_image.lock_format.lock_file import Lock
     from sifwright.make_image.resolve_request.build_request import BuildRequest
@@ -41,12 +42,11 @@ def collect(
     addresses = {} if offline else _addresses(lock, request.plan, missing)
     with ExitStack() as stack, ThreadPoolExecutor(_AT_ONCE) as threads:
         stack.enter_context(lease(store, [file.sha256 for file in files.values()]))
-        results = threads.map(partial(_fetched, store, addresses), files.values())
-        problems = [problem for problem in results if isinstance(problem, Problem)]
-        if problems:
+        results = list(threads.map(partial(_fetched, store, addresses), files.values()))
+        if problems := [problem for problem in results if isinstance(problem, Problem)]:
             raise BuildError(*problems)
-        for file in files.values():
-            if entry := store.get(file.sha256):
+        for file, entry in zip(files.values(), results, strict=True):
+            if isinstance(entry, CacheEntry):
                 locked_files.place(folder, file, entry)
     if reference := request.base.reference:
         located = reference.at(lock.base["digest"])
@@ -75,8 +75,7 @@ def _fetch(store: Store, file: LockedFile, locate: Locate) -> CacheEntry:
             raise NotFetched(str(error)) from None
     wanted = File(name=file.shown, sha256=file.sha256, locate=lambda: address)
     is_deb = file.path.startswith(locked_files.POOL)
-    settings = {} if is_deb else pip_settings.settings()
-    return fetch(store, wanted, settings, Event())
+    return fetch(store, wanted, {} if is_deb else pip_settings.settings(), Event())
 
 
 def _offline() -> str:
@@ -103,15 +102,18 @@ def _wheel_addresses(lock: Lock, plan: Plan, missing: set[str]) -> dict[str, Loc
     wheels = [wheel for wheel in lock.wheels if wheel.sha256 in missing]
     if not wheels:
         return {}
-    offers = wheel_index(plan).offers((wheel.name, wheel.version) for wheel in wheels)
+    answers = wheel_index(plan).offers((wheel.name, wheel.version) for wheel in wheels)
+    offers = [offer for of_version in answers.values() for offer in of_version]
     addresses: dict[str, Locate] = {}
     for wheel in wheels:
-        offer = find_wheels.with_digest(offers, wheel.sha256)
-        others = [item for items in offers.values() for item in items if item.file == wheel.file]
-        other = f"its sha256 is {others[0].sha256}, not {wheel.sha256}" if others else ""
-        message = other or "no index of this machine has it"
-        address = offer.address if offer else "" if others else wheel.url
-        addresses[wheel.sha256] = partial(_or_raise, address, message)
+        # A file with another name may have the digest.
+        same = next((offer.address for offer in offers if offer.sha256 == wheel.sha256), "")
+        others = [offer.sha256 for offer in offers if offer.file == wheel.file]
+        wrong = f"its sha256 is {others[0]}, not {wheel.sha256}" if others else ""
+        elsewhere = "" if others else wheel.url
+        addresses[wheel.sha256] = partial(
+            _or_raise, same or elsewhere, wrong or "no index of this machine has it"
+        )
     return addresses
 
 

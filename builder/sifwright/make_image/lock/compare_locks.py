@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from sifwright.make_image.lock_format.lock_file import Lock
 
@@ -20,17 +19,8 @@ def changes(old: Lock, new: Lock) -> list[str]:
         for name in ("site", "image", "python", "epoch")
         if getattr(old, name) != getattr(new, name)
     ]
-    tables: dict[str, Callable[[Lock], Mapping[str, str]]] = {
-        **{name: attrgetter(name) for name in ("base", "tools", "layers")},
-        "debian": _debs,
-        "rpm": _rpms,
-        "archive": _archives,
-        "python": _wheels,
-        "source": _sources,
-    }
-    return lines + [
-        line for kind, table in tables.items() for line in _changed(kind, table(old), table(new))
-    ]
+    before, now = _tables(old), _tables(new)
+    return lines + [line for kind in now for line in _changed(kind, before[kind], now[kind])]
 
 
 def _changed(kind: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
@@ -41,25 +31,25 @@ def _changed(kind: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[
     ]
 
 
-def _debs(lock: Lock) -> dict[str, str]:
-    return {f"{deb.name}:{deb.architecture}": _shown(deb.version, deb.sha256) for deb in lock.debs}
-
-
-def _rpms(lock: Lock) -> dict[str, str]:
-    return {f"{rpm.name}:{rpm.architecture}": rpm.version for rpm in lock.rpms}
-
-
-def _archives(lock: Lock) -> dict[str, str]:
-    return {f"{archive.address} {archive.suite}": archive.date for archive in lock.archives}
-
-
-def _wheels(lock: Lock) -> dict[str, str]:
-    wheels = {f"{item.name}": _shown(item.version, item.sha256) for item in lock.wheels}
-    return {**{item.name: item.version for item in lock.unlocked}, **wheels}
-
-
-def _sources(lock: Lock) -> dict[str, str]:
-    return {f"{item.layer} {item.name}": f"{item.ref} {item.digest}" for item in lock.sources}
+def _tables(lock: Lock) -> dict[str, Mapping[str, str]]:
+    """Return what a lock names, by kind and name, in the words of a line."""
+    return {
+        "base": lock.base,
+        "tools": lock.tools,
+        "layers": lock.layers,
+        "debian": {
+            f"{deb.name}:{deb.architecture}": _shown(deb.version, deb.sha256) for deb in lock.debs
+        },
+        "rpm": {f"{rpm.name}:{rpm.architecture}": rpm.version for rpm in lock.rpms},
+        "archive": {f"{item.address} {item.suite}": item.date for item in lock.archives},
+        "python": {
+            **{item.name: item.version for item in lock.unlocked},
+            **{item.name: _shown(item.version, item.sha256) for item in lock.wheels},
+        },
+        "source": {
+            f"{item.layer} {item.name}": f"{item.ref} {item.digest}" for item in lock.sources
+        },
+    }
 
 
 def _shown(version: str, sha256: str) -> str:

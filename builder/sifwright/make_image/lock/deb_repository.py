@@ -37,8 +37,7 @@ def write(
     # debootstrap reads no stanza without an empty line behind it.
     full = "".join(f"{stanza}\n" for stanza in _stanzas(folder, debs))
     first = next(iter(archives)).suite if archives else ""
-    suites = dict.fromkeys(archive.suite for archive in archives)
-    for suite in suites:
+    for suite in dict.fromkeys(archive.suite for archive in archives):
         names = {
             name: None
             for archive in archives
@@ -94,8 +93,7 @@ def control(path: Path) -> str:
         with path.open("rb") as file:
             return _control(file)
     except (OSError, ValueError, EOFError, tarfile.TarError, BadImage) as error:
-        message = f"is no Debian package: {error}"
-        raise BuildError.of(message, where=str(path)) from None
+        raise BuildError.of(f"is no Debian package: {error}", where=str(path)) from None
 
 
 def _control(file: IO[bytes]) -> str:

@@ -48,8 +48,7 @@ def archives(texts: Iterable[str], mirrors: Mapping[str, str]) -> list[Archive]:
 
 def _is_left_out(address: str) -> bool:
     """Tell whether it is a vendor's archive without a rule in the mirrors file."""
-    rules = load().of("apt")
-    return bool(_VENDORS.fullmatch(address)) and redirect(rules, address) == address
+    return bool(_VENDORS.fullmatch(address)) and redirect(load().of("apt"), address) == address
 
 
 def _stanzas(text: str) -> Iterator[tuple[str, str, str]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from itertools import groupby, zip_longest
+from operator import itemgetter
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -20,7 +22,7 @@ from sifwright.system import cache_folder, files
 from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from packaging.pylock import PackageWheel
 
@@ -54,15 +56,10 @@ class WheelIndex:
     def offers(self, keys: Iterable[PythonKey]) -> dict[PythonKey, list[Offer]]:
         """Return the wheels of these packages; nothing for packages without any."""
         offers: dict[PythonKey, list[Offer]] = {}
-        rounds: list[dict[str, str]] = []
-        for name, version in sorted(keys):
-            # uv takes one version of each package at a time.
-            free = next((versions for versions in rounds if name not in versions), None)
-            if free is None:
-                rounds.append(free := {})
-            free[name] = version
-        for versions in rounds:
-            offers |= self._halved(list(versions.items()))
+        of_names = (list(versions) for _, versions in groupby(sorted(set(keys)), itemgetter(0)))
+        # uv takes one version of each package at a time.
+        for versions in zip_longest(*of_names):
+            offers |= self._halved([key for key in versions if key])
         return offers
 
     def _halved(self, keys: Sequence[PythonKey]) -> dict[PythonKey, list[Offer]]:
@@ -122,9 +119,3 @@ def _tags(file: str) -> set[str]:
         return {str(tag) for tag in parse_wheel_filename(file)[3]}
     except InvalidWheelFilename:
         return set()
-
-
-def with_digest(offers: Mapping[PythonKey, list[Offer]], sha256: str) -> Offer | None:
-    """Return the wheel with this digest, whatever its name."""
-    every = (item for items in offers.values() for item in items)
-    return next((item for item in every if item.sha256 == sha256), None)

@@ -111,8 +111,7 @@ def restore(lock: Lock, folder: Path) -> dict[str, str]:
     """
     repositories: dict[str, str] = {}
     for path, source in names(lock).items():
-        name = hashlib.sha256(source.address.encode()).hexdigest()
-        repository = folder / GIT / name
+        repository = folder / GIT / hashlib.sha256(source.address.encode()).hexdigest()
         _restored(source, folder / path, repository)
         repositories[source.address] = str(repository)
     return repositories

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.utils import canonicalize_name, canonicalize_version
 
 from sifwright.errors import BuildError
 from sifwright.images.contents.image_tree import BadImage
@@ -47,17 +46,13 @@ def _keys(packages: Iterable[Package | Deb | Rpm]) -> frozenset[PackageKey]:
 def python(inventory: Inventory) -> dict[PythonKey, frozenset[str]]:
     """Return the tags of the wheels that Python packages were installed from."""
     return {
-        (canonicalize_name(item.name), _normal(item.version)): item.tags
+        (
+            canonicalize_name(item.name),
+            canonicalize_version(item.version, strip_trailing_zero=False),
+        ): item.tags
         for item in inventory.of("python")
         if not _OF_DEBIAN.fullmatch(item.folder)
     }
-
-
-def _normal(version: str) -> str:
-    try:
-        return str(Version(version))
-    except InvalidVersion:
-        return version
 
 
 def refuse_difference(lock: Lock, inventory: Inventory, where: str) -> None:

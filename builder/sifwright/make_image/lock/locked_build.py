@@ -105,7 +105,6 @@ def write_bundle(request: BuildRequest, lock: Lock, target: Path, audit: Path | 
 
 def _rules(request: BuildRequest, lock: Lock, folder: Path) -> dict[str, dict[str, object]]:
     """Return a mirrors file that leads to the folder only."""
-    repository = str(folder / "repository")
     named = request.base.step.header.get("MirrorURL", "")
     places = {DEBIAN, SECURITY, *filter(None, [named]), *(item.address for item in lock.archives)}
     sources = {
@@ -114,7 +113,7 @@ def _rules(request: BuildRequest, lock: Lock, folder: Path) -> dict[str, dict[st
         if item.kind == "archive"
     }
     rules: dict[str, dict[str, object]] = {
-        "apt": dict.fromkeys(sorted(places), repository),
+        "apt": dict.fromkeys(sorted(places), str(folder / "repository")),
         "archives": dict(sources),
         "git": {**git_packs.restore(lock, folder)},
         "oci": {rule.source: rule.target for rule in mirrors.load().of("oci")},

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sifwright.images.oci.oci_layout import blob_name
+from sifwright.images.oci.streams import CheckedStream
 from sifwright.make_image.downloads.fetch_file import CONTENT, NotFetched
 from sifwright.system import cache_folder
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from sifwright.make_image.lock_format.lock_file import Lock
 
 POOL, WHEELS, SOURCES, GIT, IMAGE = "repository/pool", "wheels", "sources", "git", "image"
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,13 +58,12 @@ def blob(digest: str) -> LockedFile:
 def keep(store: Store, file: LockedFile, stream: Readable) -> CacheEntry:
     """Copy a file into the cache; raises `NotFetched` if it is another one."""
     with store.folder() as staging, cache_folder.translate_errors(store.root):
-        digest = hashlib.sha256()
+        checked = CheckedStream(stream, "")
         with (staging / CONTENT).open("xb") as sink:
-            while piece := stream.read(_PIECE):
-                digest.update(piece)
-                sink.write(piece)
-        if digest.hexdigest() != file.sha256:
-            raise NotFetched(f"its sha256 is {digest.hexdigest()}, not {file.sha256}")
+            shutil.copyfileobj(checked, sink)
+        sha256 = checked.digest.removeprefix("sha256:")
+        if sha256 != file.sha256:
+            raise NotFetched(f"its sha256 is {sha256}, not {file.sha256}")
         return store.put(file.sha256, staging, {"name": file.shown})[0]
 
 

@@ -43,8 +43,7 @@ def collect(
         return entries[digest]
 
     def text(digest: str) -> bytes:
-        kept = entry(digest, lambda: io.BytesIO(remote.text(digest)))
-        return kept.file(CONTENT).read_bytes()
+        return entry(digest, lambda: io.BytesIO(remote.text(digest))).file(CONTENT).read_bytes()
 
     try:
         manifest = manifest_of(reference.digest, processor, text)

@@ -53,11 +53,12 @@ def update_lock(lock: Lock, plan: Plan, names: Sequence[str]) -> Lock:
         if name not in known:
             raise _unknown(lock, name, known)
     if some_debs := debs if DEBIAN in names else debs.intersection(names):
-        lock = _with_debs(lock, some_debs)
+        listing = Listing.of(lock.archives, some_debs, lock.processor)
+        new = (listing.newest(deb) if deb.name in some_debs else deb for deb in lock.debs)
+        lock = replace(lock, debs=tuple(new), archives=tuple(listing.archives))
     if some_wheels := wheels if PYTHON in names else wheels.intersection(names):
         lock = replace(lock, wheels=_wheels(lock, plan, some_wheels))
-    layers = {step.layer.name: step.id for step in plan.steps}
-    return replace(lock, plan=plan.id, layers=layers)
+    return replace(lock, plan=plan.id, layers={step.layer.name: step.id for step in plan.steps})
 
 
 def _unknown(lock: Lock, name: str, known: Collection[str]) -> UsageError:
@@ -68,12 +69,6 @@ def _unknown(lock: Lock, name: str, known: Collection[str]) -> UsageError:
         return UsageError.of(message, where="--update", fix=fix)
     fix = did_you_mean(name, sorted(known))
     return UsageError.of(f"the lock has no package '{name}'", where="--update", fix=fix)
-
-
-def _with_debs(lock: Lock, names: Collection[str]) -> Lock:
-    listing = Listing.of(lock.archives, names, lock.processor)
-    debs = tuple(listing.newest(deb) if deb.name in names else deb for deb in lock.debs)
-    return replace(lock, debs=debs, archives=tuple(listing.archives))
 
 
 def _wheels(lock: Lock, plan: Plan, names: Collection[str]) -> tuple[Wheel, ...]:

@@ -138,15 +138,14 @@ class Lock:
 
 def text(lock: Lock) -> str:
     """Return the file's text."""
-    tables = {name: getattr(lock, attribute) for name, (attribute, _) in _TABLES.items()}
     tool = {
         "format": FORMAT,
         **{name: getattr(lock, name) for name in _SIMPLE},
         **({"facts": dict(lock.facts)} if lock.facts else {}),
         **{
-            name: [asdict(entry, dict_factory=_filled) for entry in entries]
-            for name, entries in tables.items()
-            if entries
+            name: [asdict(entry, dict_factory=_filled) for entry in getattr(lock, attribute)]
+            for name, (attribute, _) in _TABLES.items()
+            if getattr(lock, attribute)
         },
     }
     pylock = Pylock(

@@ -69,8 +69,7 @@ def restamp(path: bytes, source: Source | None, known: Collection[int]) -> None:
         if header.flags == 0:
             header = header._replace(time=_time(header, source, known))
         elif header.flags == _CHECKED and source and _is_current(data, header, source):
-            size = source.status.st_size & _WORD
-            header = header._replace(flags=0, time=source.time, size=size)
+            header = header._replace(flags=0, time=source.time, size=source.status.st_size & _WORD)
         file.seek(0)
         file.write(_LAYOUT.pack(*header))
 

@@ -9,7 +9,7 @@ of an overlay would have put into an upper directory.
 import os
 import stat
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from sifwright.make_image.pack_layers import overlay_marks
@@ -32,7 +32,7 @@ def collected(
 
     Raises `BuildError` and `OSError`; the tree may then lack those folders.
     """
-    with _opened(tree) as root, NewState(state) as now:
+    with _opened(tree) as root, closing(NewState(state)) as now:
         with state.open("rb") if state.exists() else nullcontext(()) as lines:
             walk = _ChangeWalk(root, now, PreviousState(lines), lower, exclude)
             walk.folder(b"")
@@ -46,9 +46,12 @@ def collected(
 
 
 def note_state(tree: Path, state: Path) -> None:
-    """Write down what a tree is, to find later what changed in it. Raises as `collected` does."""
-    with _opened(tree) as root, NewState(state) as now:
-        _ChangeWalk(root, now, PreviousState(()), LowerTree(), ()).note_all(b"")
+    """Write down what a tree is, to find later what changed in it. Raises as `collected` does.
+
+    The tree is the current directory.
+    """
+    with _opened(tree) as root, closing(NewState(state)) as now:
+        _ChangeWalk(root, now, PreviousState(()), LowerTree(), ()).note_new(b"")
         now.write(root)
 
 
@@ -88,17 +91,9 @@ class _ChangeWalk:
             self._copy_rights(path)
             self._made.remove(path)
 
-    def note_all(self, path: bytes) -> None:
-        for name in self._names(path):
-            inside = join(path, name)
-            status = lstat(inside, self._root)
-            self._now.add(line_of(inside, status))
-            if stat.S_ISDIR(status.st_mode):
-                self.note_all(inside)
-
     def _names(self, path: bytes) -> list[bytes]:
         """Return names in the order of their bytes, without their states (600 bytes each)."""
-        with self._opened(path) as folder:
+        with _opened(path or b".", self._root) as folder:
             names = sorted(map(os.fsencode, os.listdir(folder)))
         return [name for name in names if join(path, name) not in self._exclude]
 
@@ -177,10 +172,11 @@ class _ChangeWalk:
             self._times[parent] = os.stat(parent or b".", dir_fd=self._root)
         os.rename(path, path, src_dir_fd=self._root)
         self.moved.add(path)
-        self._note_new(path)
+        self.note_new(path)
 
-    def _note_new(self, folder: bytes) -> None:
-        for path in (join(folder, name) for name in sorted(os.listdir(folder))):
+    def note_new(self, folder: bytes) -> None:
+        """Note all that is in a folder of the current directory."""
+        for path in (join(folder, name) for name in sorted(os.listdir(folder or b"."))):
             overlay_marks.refuse_reserved(path)
             status = lstat(path, AT_FDCWD)
             is_folder = stat.S_ISDIR(status.st_mode)
@@ -192,14 +188,13 @@ class _ChangeWalk:
             else:
                 self._now.add(line_of(path, status))
             if is_folder:
-                self._note_new(path)
+                self.note_new(path)
 
     def move_back(self) -> None:
         for path in self.moved:
             os.rename(path, path, dst_dir_fd=self._root)
         for path, status in self._times.items():
-            times = (status.st_atime_ns, status.st_mtime_ns)
-            os.utime(path or b".", ns=times, dir_fd=self._root)
+            os.utime(path or b".", ns=(status.st_atime_ns, status.st_mtime_ns), dir_fd=self._root)
 
     def _make(self, path: bytes) -> None:
         if path not in self._made:
@@ -209,16 +204,13 @@ class _ChangeWalk:
 
     def _copy_rights(self, path: bytes) -> None:
         here = path or b"."
-        with self._opened(path) as folder:
+        with _opened(path or b".", self._root) as folder:
             status = self._times.get(path) or os.fstat(folder)
             os.chown(here, status.st_uid, status.st_gid)
             os.chmod(here, stat.S_IMODE(status.st_mode))
             for name in overlay_marks.attributes(folder):
                 os.setxattr(here, name, os.getxattr(folder, name))
             os.utime(here, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-    def _opened(self, path: bytes) -> AbstractContextManager[int]:
-        return _opened(path or b".", self._root)
 
 
 @contextmanager

@@ -39,8 +39,7 @@ class LayerSummary:
             self._doubtful = node.path
         if self._is_first(node.links):
             # A large file may have holes, which take no room once it is unpacked either.
-            is_large = node.size >= _LARGE
-            blocks = os.lstat(node.path).st_blocks * _BLOCK if is_large else node.size
+            blocks = os.lstat(node.path).st_blocks * _BLOCK if node.size >= _LARGE else node.size
             self._bytes += min(node.size, blocks)
 
     def _is_first(self, links: int) -> bool:
@@ -51,13 +50,11 @@ class LayerSummary:
         self._names[links] += 1
         return self._names[links] == 1
 
-    def number_links(self) -> None:
-        """Number the files with several names, of which all others may be in another tree."""
+    def write(self, listing: Path) -> None:
+        """Write the listing once. Of a file's names, all but one may be in another tree."""
         shared = (links for links, count in enumerate(self._names) if count > 1)
         numbers = {links: number for number, links in enumerate(shared, start=1)}
         self._listing.number(numbers)
-
-    def write(self, listing: Path) -> None:
         self._listing.write(listing)
 
     def answer(self) -> dict[str, object]:

@@ -45,7 +45,6 @@ def tidy(
         os.utime(b".", (root.mtime, root.mtime))
     walk = _UpperWalk(lower, exclude, moved, names=2 if is_linked else 1, time=time)
     walk.folder(b"", is_opaque=False)
-    walk.summary.number_links()
     return walk.summary
 
 
@@ -153,7 +152,6 @@ class _UpperWalk:
         self, path: bytes, status: os.stat_result, xattrs: overlay_marks.Xattrs, mtime: int
     ) -> ListedPath:
         kind = listing.kind(status)
-        is_file = kind == "file"
         number = status.st_rdev if "device" in kind else 0
         return ListedPath(
             path=path,
@@ -161,7 +159,7 @@ class _UpperWalk:
             mode=stat.S_IMODE(status.st_mode),
             uid=status.st_uid,
             gid=status.st_gid,
-            size=status.st_size if is_file else 0,
+            size=status.st_size if kind == "file" else 0,
             mtime=mtime // _NANO,
             target=os.readlink(path) if kind == "symlink" else b"",
             device=(os.major(number), os.minor(number)),
@@ -173,8 +171,7 @@ class _UpperWalk:
         """Return one number for all names of a file; 0 if there can be but one name."""
         if stat.S_ISDIR(status.st_mode) or status.st_nlink <= self._names:
             return 0
-        key = status.st_dev << 64 | status.st_ino
-        return self._links.setdefault(key, len(self._links) + 1)
+        return self._links.setdefault(status.st_dev << 64 | status.st_ino, len(self._links) + 1)
 
 
 def _make_whiteout(path: bytes) -> bool:

@@ -74,16 +74,11 @@ def content(folder: bytes) -> UpperFolder:
 
     Raises `BuildError` for a mark that is more than an empty file.
     """
-    names, marks = [], {}
     with os.scandir(folder) as entries:
-        for entry in entries:
-            hidden = _hidden(entry, folder)
-            if hidden is None:
-                names.append(entry.name)
-            else:
-                marks[entry.name] = hidden
+        hidden = {entry.name: _hidden(entry, folder) for entry in entries}
+    marks = {name: gone for name, gone in hidden.items() if gone is not None}
     return UpperFolder(
-        names=tuple(sorted(names)),
+        names=tuple(sorted(hidden.keys() - marks)),
         gone=frozenset(marks.values()),
         marks=tuple(sorted(marks)),
         is_opaque=not _OPAQUE.isdisjoint(marks),

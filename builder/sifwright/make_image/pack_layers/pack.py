@@ -143,8 +143,7 @@ def perform(request: PackRequest, into: Path, how: PackOptions) -> dict[str, Any
         answer = json.loads(last[-1])
         problems = answer.pop("problems", ())
     except (LookupError, ValueError, AttributeError):
-        message = f"packing a layer broke off: {' '.join(last)}"
-        raise BuildError.of(message, fix=how.fix) from None
+        raise BuildError.of(f"packing a layer broke off: {' '.join(last)}", fix=how.fix) from None
     if problems:
         # The program's own message rarely names more than a full disk or an unreadable file.
         raise BuildError(*(with_fix(Problem(**problem), how.fix) for problem in problems))

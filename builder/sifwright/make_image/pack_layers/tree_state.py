@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Self
+from tempfile import TemporaryFile
 
 from sifwright.images.contents import listing
 from sifwright.system.one_uid import IS_SUPERVISED
@@ -43,15 +43,10 @@ class NewState:
 
     def __init__(self, state: Path) -> None:
         self._state = state
-        noted = state.with_name(f"{state.name}.noted")
-        self._noted = noted.open("w+b")
-        noted.unlink()
+        self._noted = TemporaryFile(dir=state.parent)  # noqa: SIM115  # see `close`
         self._newest = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._noted.close()
 
     def add(self, line: bytes) -> None:

@@ -13,6 +13,7 @@ from typing import cast
 from sifwright import __version__
 from sifwright.images.sif.fingerprint import Part, record_text
 from sifwright.make_image.attest import python_files, write_statements
+from sifwright.make_image.pack_layers.pack_files import write_files
 from sifwright.make_image.publish_image import recipe_folder
 from sifwright.make_image.resolve_request import first_use
 from sifwright.make_image.resolve_request.build_context import BuildContext
@@ -57,7 +58,7 @@ def publish(context: BuildContext, artifact: Artifact, passed: Mapping[str, str]
             context.docker.tag(str(artifact.facts["image_id"]), repository, tag)
         else:
             contents = recipe.definition_files(context.plan, context.published)
-            recipe_folder.fill(staging / recipe_folder.FOLDER, contents)
+            write_files(staging / recipe_folder.FOLDER, contents, root="")
             publish_sif(output, context.plan, staging, record)
 
 

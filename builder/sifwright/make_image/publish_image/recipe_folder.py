@@ -3,15 +3,15 @@
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from sifwright.catalog import image_name
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import MachineError, PlanError, UsageError
 from sifwright.host.network.registry import Reference
+from sifwright.make_image.pack_layers.pack_files import write_files
 from sifwright.make_image.resolve_request import base_image, host_settings
 from sifwright.make_image.resolve_request.base_image import base_image_of
 from sifwright.make_image.resolve_request.recorded_inputs import Inputs
@@ -24,14 +24,6 @@ from sifwright.system import files
 FOLDER = "recipe"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WrittenFolder:
-    """The number and the size in bytes of the files of a folder."""
-
-    files: int
-    bytes: int
-
-
 def text(plan: Plan, form: str) -> str:
     """Return the `definition` or the `dockerfile` of the folder as planned; ask no registry."""
     if form == "definition":
@@ -41,8 +33,8 @@ def text(plan: Plan, form: str) -> str:
 
 def write(
     plan: Plan, form: str, folder: Path, record: Path, note: Callable[[str], None]
-) -> WrittenFolder:
-    """Replace the folder; at any moment it is whole, the old one or the new one.
+) -> Collection[LayerFile]:
+    """Replace the folder and return its files; it is whole at any moment, the old or the new one.
 
     `form` is `definition` or `dockerfile`. The folder has the other one as well if the plan and
     this machine allow it. `record` is the folder of the image, which names the base of earlier
@@ -65,9 +57,7 @@ def write(
         contents |= by_path("dockerfile" if form == "definition" else "definition")
     contents |= by_path(form)
     replace(folder, contents.values())
-    return WrittenFolder(
-        files=len(contents), bytes=sum(len(file.data) for file in contents.values())
-    )
+    return contents.values()
 
 
 def _header(plan: Plan, record: Path) -> dict[str, str]:
@@ -142,17 +132,5 @@ def _is_ours(folder: Path) -> bool:
 def replace(folder: Path, contents: Iterable[LayerFile]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".recipe-", dir=folder.parent) as name:
-        fill(Path(name, "new"), contents)
+        write_files(Path(name, "new"), contents, root="")
         files.publish_folder(Path(name, "new"), folder)
-
-
-def fill(folder: Path, contents: Iterable[LayerFile]) -> None:
-    """Write the files of a new folder with their modes in the image, whatever the umask is."""
-    for file in contents:
-        path = folder / file.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(file.data)
-        path.chmod(0o755 if file.executable else 0o644)
-    for path in (folder, *folder.rglob("*")):
-        if path.is_dir():
-            path.chmod(0o755)

@@ -1,10 +1,11 @@
 """The context of a build: its request, the engines and settings of the machine, and its folders."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from sifwright.errors import BuildError
 from sifwright.host.engines import apptainer
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.host.engines.docker import Docker
@@ -56,6 +57,14 @@ class BuildContext(BuildRequest):
             path = f"{self._debootstrap('one_uid')}:{path}"
         own = {"PATH": path, "APPTAINER_TMPDIR": folder, "SINGULARITY_TMPDIR": folder}
         return {**apptainer.environment(), **self.settings.env, **self.base.environment, **own}
+
+    def run(self, command: Sequence[str], failure: str) -> None:
+        """Run a program with the log, as Apptainer; raises `BuildError` where it fails."""
+        status = processes.stream(
+            command, log=self.log, on_line=self.watcher, env=self.environment()
+        )
+        if status != 0:
+            raise BuildError(self.watcher.problem(failure))
 
     def _debootstrap(self, kind: str) -> Path:
         """Write our program in place of the machine's debootstrap, and return its folder."""

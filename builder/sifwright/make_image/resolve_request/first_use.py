@@ -23,8 +23,7 @@ def read_first_use(folder: Path) -> dict[str, str]:
     """
     path = folder / FILE
     try:
-        record = small_file.read_json(path)
-        return {key: str(value) for key, value in record.items()}
+        return {key: str(value) for key, value in small_file.read_json(path).items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError) as error:

@@ -103,8 +103,7 @@ def prepare(
         apt += 'Acquire::Check-Date "false";\n'
     _write(machine, pip, rules, {**proxies, **_compiler_cache(binds)})
     _write_private(machine / "apt.conf", apt)
-    pins = "".join(f"{key} {value}\n" for key, value in record.items())
-    _write_private(machine / "pins", pins)
+    _write_private(machine / "pins", "".join(f"{key} {value}\n" for key, value in record.items()))
     if bundle := pip_settings.ca_bundle():
         shutil.copyfile(bundle, machine / "ca.crt")
     (binds.mounts / "machine").mkdir(parents=True)
@@ -209,6 +208,4 @@ def _apt_settings() -> str:
 def _debootstrap_proxy(apt_settings: str) -> dict[str, str]:
     """Give debootstrap apt's proxy if the environment has none: it reads only this."""
     match = re.search(r'^Acquire::http::Proxy "(http[^"]+)";$', apt_settings, re.MULTILINE)
-    if match is None or os.environ.get("http_proxy"):
-        return {}
-    return {"http_proxy": match.group(1)}
+    return {} if match is None or os.environ.get("http_proxy") else {"http_proxy": match[1]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,14 +65,13 @@ class ImageFolder:
 
     def is_current(self, expected: Mapping[str, object]) -> bool:
         """Return whether a whole image is here whose record has these entries."""
-        try:
+        with suppress(OSError, ValueError, KeyError, TypeError, SifwrightError):
             record = small_file.read_json(self.record)
             # Compared first: to look for damage may take long.
-            if is_it := all(record[key] == value for key, value in expected.items()):
+            if all(record[key] == value for key, value in expected.items()):
                 self._refuse_damage(record)
-        except (OSError, ValueError, KeyError, TypeError, SifwrightError):
-            return False
-        return is_it
+                return True
+        return False
 
     def whole_record(self) -> dict[str, Any]:
         try:

@@ -58,10 +58,9 @@ class Inputs:
 
     def locked(self, lock: Lock, files: Path) -> Inputs:
         """Return the inputs that a lock names, whose files are in a folder."""
-        sources = {f"{item.layer} {item.name} {item.ref}": item.digest for item in lock.sources}
         return replace(
             self,
-            record=sources,
+            record={f"{item.layer} {item.name} {item.ref}": item.digest for item in lock.sources},
             digest=lock.base.get("digest", ""),
             lock=lock.digest,
             layout=files / "image",

@@ -38,13 +38,10 @@ class ApptainerSteps(SifEngine):
             self.step_results.check(results)
         self.step_results.sandbox.remove_tree()
         self.context.watcher.timer.start("assemble")
-        # Not the entries' names: a layer shares results with one that does the same.
-        names = (step.layer.name for step in self.context.plan.steps)
         return self.artifact(
-            keys=dict(zip(names, (entry.key for entry in results), strict=True)),
+            keys=[entry.key for entry in results],
             used=[source for entry in results for source in entry.sources],
             digests=self._assemble(results),
-            compression=self.context.plan.site.compression,
         )
 
     def _assemble(self, results: Sequence[CacheEntry]) -> Digests:
@@ -59,7 +56,8 @@ class ApptainerSteps(SifEngine):
     def shell(self, below: Sequence[CacheEntry]) -> list[str]:
         """Return the command that opens a shell where the step after these would begin."""
         self.step_results.check(below)
-        return self.step_results.shell(below, self.context.work_dir)
+        self.step_results.avoid_overlay(below)
+        return self.step_results.sandbox.shell(below, self.context.work_dir)
 
 
 @contextmanager

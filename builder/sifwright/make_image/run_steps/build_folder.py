@@ -10,7 +10,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sifwright.errors import BuildError
@@ -72,7 +72,15 @@ def copy_settings(build: Path, machine: Path) -> None:
 
 def read(root: Path) -> dict[str, str]:
     """Return the step's files for later steps: name -> text; the build's folder is in `root`."""
-    return _read_texts(root, f"{build_files.BUILD}/{_KEPT}")
+    path = f"{build_files.BUILD}/{_KEPT}"
+    with _translate_errors(path):
+        try:
+            files = sorted(_path_in_tree(root, f"{path}/").iterdir())
+            plain = (file for file in files if stat.S_ISREG(file.lstat().st_mode))
+            # Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
+            return {file.name: file.read_bytes().decode(errors="surrogateescape") for file in plain}
+        except FileNotFoundError:
+            return {}
 
 
 def mirrors(header: Mapping[str, str]) -> dict[str, str]:
@@ -94,8 +102,11 @@ def moved(
 
 def modes(tree: Path) -> dict[str, int]:
     """Return the modes of the metadata's folders among a step's changes."""
-    modes_by_name = {name: _read_mode(tree, name) for name in _METADATA_FOLDERS}
-    return {name: mode for name, mode in modes_by_name.items() if mode is not None}
+    modes: dict[str, int] = {}
+    for name in _METADATA_FOLDERS:
+        with _translate_errors(name), suppress(FileNotFoundError, NotADirectoryError):
+            modes[name] = stat.S_IMODE(_path_in_tree(tree, f"{name}/").stat().st_mode)
+    return modes
 
 
 def base_metadata(tree: Path) -> BaseMetadata:
@@ -118,29 +129,6 @@ def _read_text(root: Path, path: str) -> str | None:
                 raise OSError("is no plain file")
             return file.read_text(encoding="utf-8")
         except FileNotFoundError:
-            return None
-
-
-def _read_texts(root: Path, path: str) -> dict[str, str]:
-    """Return the texts of the plain files in a folder, by name.
-
-    Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
-    """
-    with _translate_errors(path):
-        try:
-            files = sorted(_path_in_tree(root, f"{path}/").iterdir())
-            plain = (file for file in files if stat.S_ISREG(file.lstat().st_mode))
-            return {file.name: file.read_bytes().decode(errors="surrogateescape") for file in plain}
-        except FileNotFoundError:
-            return {}
-
-
-def _read_mode(root: Path, path: str) -> int | None:
-    """Return the mode of a folder; None if there is none at this path."""
-    with _translate_errors(path):
-        try:
-            return stat.S_IMODE(_path_in_tree(root, f"{path}/").stat().st_mode)
-        except (FileNotFoundError, NotADirectoryError):
             return None
 
 

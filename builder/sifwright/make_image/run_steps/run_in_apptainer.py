@@ -196,8 +196,7 @@ class Sandbox:
         return self.engine.step_command(layers, overlay, inside, binds=binds)
 
     def _run(self, command: list[str], work_dir: Path) -> None:
-        folder = str(work_dir)
-        own = {"APPTAINER_TMPDIR": folder, "SINGULARITY_TMPDIR": folder}
+        own = dict.fromkeys(("APPTAINER_TMPDIR", "SINGULARITY_TMPDIR"), str(work_dir))
         environment = {**self.context.environment(), **own}
         words, watcher = (
             [*user_namespace.around(self.owners, self._tree), *command],

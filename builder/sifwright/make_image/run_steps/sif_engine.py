@@ -1,11 +1,11 @@
 """The engine that builds a whole definition file by itself, and what all makers of SIFs share."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sifwright.errors import BuildError, MachineError
+from sifwright.errors import MachineError
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.images.contents.inventory import Inventory
 from sifwright.images.sif import fingerprint, sif_file
@@ -17,7 +17,7 @@ from sifwright.make_image.run_steps.sif_tests import run_in_sif
 from sifwright.make_image.run_steps.step_engine import Artifact
 from sifwright.plan.source_digest import SourceDigest
 from sifwright.render.definition import with_machine
-from sifwright.system import processes, user_namespace
+from sifwright.system import user_namespace
 
 
 @dataclass(kw_only=True)
@@ -32,13 +32,10 @@ class SifEngine:
         return self.context.staging / "image.sif"
 
     def artifact(
-        self,
-        keys: Mapping[str, str],
-        used: Sequence[SourceDigest],
-        digests: Digests,
-        compression: str,
+        self, keys: Sequence[str], used: Sequence[SourceDigest], digests: Digests
     ) -> Artifact:
         """Return the artifact of image.sif."""
+        compression = self.apptainer.compression(self.context.plan.site.compression)
         engine = f"{self.apptainer.product} {self.apptainer.version}"
         facts = {**digests.document, "engine": engine, "compression": compression}
         return Artifact(keys=keys, used=used, facts=facts)
@@ -48,17 +45,16 @@ class SifEngine:
         return installed.of_squashfs([sif_file.place(self.sif, part) for part in parts])
 
     def test(self, _product: Artifact, layers: Sequence[str] | None) -> int:
-        log, watcher = self.context.log, self.context.watcher
-        return run_in_sif(self.apptainer, self.sif, layers, log, watcher)
+        return run_in_sif(self.apptainer, self.sif, layers, self.context.log, self.context.watcher)
 
 
 class WholeDefinition(SifEngine):
     """The step engine that builds all steps at once by the program's own `build`."""
 
-    def run(self, number: int, below: Sequence[str]) -> str:
-        """Run all steps with the first one; return the compression of the SIF for each."""
+    def run(self, number: int, below: Sequence[None]) -> None:
+        """Run all steps with the first one."""
         if below:
-            return below[-1]
+            return
         plan, watcher = self.context.plan, self.context.watcher
         compression = self.apptainer.compression(plan.site.compression)
         if compression != plan.site.compression:
@@ -66,13 +62,12 @@ class WholeDefinition(SifEngine):
             watcher.progress.note(f"{name} compresses with gzip only")
         watcher.timer.start(plan.steps[number].layer.name)
         self._build(compression)
-        return compression
 
-    def finish(self, results: Sequence[str]) -> Artifact:
+    def finish(self, _results: Sequence[None]) -> Artifact:
         digests = fingerprint.measure(self.sif)
         # The results of single steps are unknown, so no test of an earlier image counts here.
-        keys = {step.layer.name: digests.fingerprint for step in self.context.plan.steps}
-        return self.artifact(keys, self.context.watcher.used, digests, results[-1])
+        keys = [digests.fingerprint for _ in self.context.plan.steps]
+        return self.artifact(keys, self.context.watcher.used, digests)
 
     def _build(self, compression: str) -> None:
         context = self.context
@@ -83,10 +78,7 @@ class WholeDefinition(SifEngine):
         command = self.apptainer.build_command(
             definition, self.sif, compression=compression, binds=binds
         )
-        words, env = [*user_namespace.around(), *command], context.environment()
-        status = processes.stream(words, log=context.log, on_line=context.watcher, env=env)
-        if status != 0:
-            raise BuildError(context.watcher.problem(f"{self.apptainer.product} build failed"))
+        context.run([*user_namespace.around(), *command], f"{self.apptainer.product} build failed")
 
 
 @contextmanager

@@ -19,11 +19,11 @@ Product = TypeVar("Product")
 class Artifact:
     """An image that no user sees yet: `image.sif` of a build's folder, or an image of an engine.
 
-    `keys` has the key of each layer's result, `used` the sources of all steps. `facts` are entries
+    `keys` has the key of each step's result, `used` the sources of all steps. `facts` are entries
     of the record, `files` are texts to publish beside the image.
     """
 
-    keys: Mapping[str, str]
+    keys: Sequence[str]
     used: Sequence[SourceDigest]
     facts: Mapping[str, object]
     files: Mapping[str, str] = field(default_factory=dict)

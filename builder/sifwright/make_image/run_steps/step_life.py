@@ -8,9 +8,9 @@ The states of a step, and what leads to each:
              cached, or runs here if the other build has failed
     running  the claim is ours: the step runs in the tree that the step before has left,
              else on an overlay of the results below, or in a tree of them where an
-             overlay would be wrong (`_avoid_overlay`). Meanwhile these results are read
+             overlay would be wrong (`avoid_overlay`). Meanwhile these results are read
              and checked (`_being_checked`). If the step fails, nothing is stored
-    packed   what it changed is a squashfs file (`_pack`); if an overlay may be wrong
+    packed   what it changed is a squashfs file (`_try`); if an overlay may be wrong
              there, the step runs again in a tree (`_run_and_pack`)
     stored   the entry is put under its key, with its facts (`_make`)
     damaged  a result below is not what was stored: it is dropped (`drop_damaged`),
@@ -123,7 +123,7 @@ class StepResults:
         self, number: int, below: Sequence[CacheEntry], work_dir: Path, staging: Path
     ) -> tuple[StepRun, PackedLayer]:
         """Run a step and pack what it changed; what an overlay may get wrong is seen then."""
-        self._avoid_overlay(below)
+        self.avoid_overlay(below)
         ran, packed = self._try(below, work_dir / "1", staging)
         if packed.doubts and not isinstance(ran.changes, WorkTree):
             name = self.context.plan.steps[number].layer.name
@@ -141,14 +141,17 @@ class StepResults:
         work_dir.mkdir()
         self._watcher.used.clear()
         ran = self.sandbox.run(below, work_dir)
-        return ran, self._pack(ran, below, staging)
+        how = PackOptions(
+            compression=self.context.plan.site.compression,
+            log=self.context.log,
+            fix=self.context.watcher.fix,
+            owners=self.sandbox.owners,
+            epoch=self.context.options.epoch,
+        )
+        lower, left_out = [entry.file(LISTING) for entry in below], build_folder.LEFT_OUT
+        return ran, pack(ran.changes, staging, how, lower=lower, exclude=left_out)
 
-    def shell(self, below: Sequence[CacheEntry], work_dir: Path) -> list[str]:
-        """Return the command that opens a shell in the state before the next step."""
-        self._avoid_overlay(below)
-        return self.sandbox.shell(below, work_dir)
-
-    def _avoid_overlay(self, below: Sequence[CacheEntry]) -> None:
+    def avoid_overlay(self, below: Sequence[CacheEntry]) -> None:
         """Unpack these results if one has a file with capabilities, and say so.
 
         Through squashfuse 0.1.105, fuse-overlayfs can neither copy up nor remove such a file. With
@@ -166,17 +169,6 @@ class StepResults:
             )
             self._watcher.progress.note(f"{message} of files of layer '{capable}'")
         self.sandbox.unpack(below, 0)
-
-    def _pack(self, ran: StepRun, below: Sequence[CacheEntry], staging: Path) -> PackedLayer:
-        how = PackOptions(
-            compression=self.context.plan.site.compression,
-            log=self.context.log,
-            fix=self.context.watcher.fix,
-            owners=self.sandbox.owners,
-            epoch=self.context.options.epoch,
-        )
-        lower = [entry.file(LISTING) for entry in below]
-        return pack(ran.changes, staging, how, lower=lower, exclude=build_folder.LEFT_OUT)
 
     def drop_damaged(self, results: Sequence[CacheEntry]) -> bool:
         """Read every byte of these; whether any was damaged, and so dropped from the cache.

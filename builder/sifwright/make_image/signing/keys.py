@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 PASSPHRASE = "SIFWRIGHT_SIGN_PASSPHRASE"  # noqa: S105  # its name
 _LIST_FIX = "List the keys: apptainer key list --secret; or name a PEM file of a private key."
 _KEY = re.compile(r"(?ms)^(\d+)\)\s+User:\s+(.*?)\s*$.*?^\s+Fingerprint:\s+([0-9A-F]{40})")
+_NEW_FILE = "Make one: openssl genpkey -algorithm ed25519 -out key.pem"
 _NEW_KEY = "Name another key, or make one: apptainer key newpair"
 _TRIES = 5
 # gpg makes a key of a passphrase so slowly by design.
@@ -81,23 +82,19 @@ class PemKey:
         try:
             key = load_pem_private_key(self.path.read_bytes(), None)
         except OSError as error:
-            raise self._refused(f"cannot be read: {error.strerror}") from error
+            raise _refused(self, f"cannot be read: {error.strerror}") from error
         except TypeError:
             fix = f"Decrypt it into a private folder: openssl pkey -in {self.path} -out FILE"
-            raise self._refused("is encrypted, and Apptainer takes no such key", fix) from None
+            raise _refused(self, "is encrypted, and Apptainer takes no such key", fix) from None
         except ValueError as error:
-            raise self._refused(f"is no private key in PEM: {error}") from error
+            raise _refused(self, f"is no private key in PEM: {error}") from error
         if not isinstance(
             key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
         ):
-            raise self._refused(
-                f"is a {type(key).__name__}; Apptainer takes RSA, ECDSA and Ed25519"
+            raise _refused(
+                self, f"is a {type(key).__name__}; Apptainer takes RSA, ECDSA and Ed25519"
             )
         return key
-
-    def _refused(self, why: str, fix: str = "") -> SignatureError:
-        new = "Make one: openssl genpkey -algorithm ed25519 -out key.pem"
-        return SignatureError.of(why, where=str(self), fix=fix or new)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,7 +135,7 @@ class PgpKey:
                 time.sleep(1)
             else:
                 return signature
-        raise self._refused("gpg makes wrong signatures with it", _NEW_KEY)
+        raise _refused(self, "gpg makes wrong signatures with it", _NEW_KEY)
 
     def _signed(self, data: bytes) -> Signature:
         """Sign with gpg, in a home of its own."""
@@ -166,7 +163,7 @@ class PgpKey:
             if fields[0] in {"sec", "pub"}:
                 validity = fields[1]
             if fields[0] == "fpr" and fields[9] == self.fingerprint and validity in _INVALID:
-                raise self._refused(_INVALID[validity], _NEW_KEY)
+                raise _refused(self, _INVALID[validity], _NEW_KEY)
 
     def _run(self, command: Sequence[str]) -> bytes:
         try:
@@ -174,22 +171,23 @@ class PgpKey:
                 command, check=False, capture_output=True, input=passphrase(), timeout=_SECONDS
             )
         except FileNotFoundError:
-            raise self._refused(
-                "needs gpg", "Install it: apt install gnupg; or use a PEM key."
+            raise _refused(
+                self, "needs gpg", "Install it: apt install gnupg; or use a PEM key."
             ) from None
         except subprocess.TimeoutExpired:
             why = f"{command[0]} did not answer for {_SECONDS} s"
-            raise self._refused(why, "Try again on a machine with less load.") from None
+            raise _refused(self, why, "Try again on a machine with less load.") from None
         if done.returncode != 0:
             fix = f"If it has a passphrase, put that into the variable {PASSPHRASE}."
-            raise self._refused(f"gpg: {last_line(done.stderr.decode(errors='replace'))}", fix)
+            raise _refused(self, f"gpg: {last_line(done.stderr.decode(errors='replace'))}", fix)
         return done.stdout
-
-    def _refused(self, why: str, fix: str) -> SignatureError:
-        return SignatureError.of(why, where=str(self), fix=fix)
 
 
 Key = PemKey | PgpKey
+
+
+def _refused(key: Key, why: str, fix: str = _NEW_FILE) -> SignatureError:
+    return SignatureError.of(why, where=str(key), fix=fix)
 
 
 def passphrase() -> bytes:

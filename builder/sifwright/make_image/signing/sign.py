@@ -41,8 +41,7 @@ def sign_image(image: Path, name: str) -> str:
         with created(copy) as writer:
             writer.copy(Range(path=target, size=target.stat().st_size))
         facts = sign_file(copy, key, digests.parts)
-        beside = Path(f"{image}{statements.SUFFIX}")
-        files.publish(Path(f"{copy}{statements.SUFFIX}"), beside)
+        files.publish(Path(f"{copy}{statements.SUFFIX}"), Path(f"{image}{statements.SUFFIX}"))
         copy.chmod(target.stat().st_mode & 0o777)
         files.publish(copy, target)
         digest_cache.remember(target.stat(), str(facts["sif_fingerprint"]), digest_cache.SIF)

@@ -87,11 +87,10 @@ FIX = f"Take IMAGE.sif and IMAGE.sif{SUFFIX} again from where they were publishe
 
 def _envelope(payload: bytes, key: Key) -> bytes:
     signature = key.sign(_encoding(payload))
-    signatures = [{"keyid": signature.key, "sig": base64.b64encode(signature.value).decode()}]
     text = {
         "payloadType": _PAYLOAD,
         "payload": base64.b64encode(payload).decode(),
-        "signatures": signatures,
+        "signatures": [{"keyid": signature.key, "sig": base64.b64encode(signature.value).decode()}],
     }
     return json.dumps(text).encode() + b"\n"
 

@@ -25,9 +25,11 @@ def run_tests(
     Raises `TestError` if one fails.
     """
     # The digests of each layer's test and of the result that it runs on.
-    tests = {step.layer.name: step.layer.test for step in context.plan.steps if step.layer.test}
-    texts = {name: f"{artifact.keys[name]} {test}" for name, test in tests.items()}
-    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    digests = {
+        step.layer.name: hashlib.sha256(f"{key} {step.layer.test}".encode()).hexdigest()
+        for step, key in zip(context.plan.steps, artifact.keys, strict=True)
+        if step.layer.test
+    }
     layers = None
     if context.options.tests == "untested":
         passed = context.output.entries("proofs")
