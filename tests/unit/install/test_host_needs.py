@@ -115,19 +115,50 @@ def test_a_host_without_headers_of_c(project: Project, run_cli: Cli) -> None:
     assert "gcc cannot compile, which layers last need" in refused(project, run_cli).err
 
 
+@pytest.mark.parametrize("first", ["", "trap '' TERM;"])
 def test_a_module_that_hangs(
-    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
-    """Say so after a time, and leave nothing of it behind."""
+    """Say so after a time, and leave nothing of it behind, though it heeds no signal."""
     monkeypatch.setattr(host_needs, "_SECONDS", 1)
-    hang = f"module() {{ echo module $2; sleep 1000 & echo $! >{tmp_path}/pid; wait; }}"
-    (tmp_path / "init").write_text(hang)
+    monkeypatch.setattr(host_needs, "_KILL_SECONDS", 1)
+    hang = f"{first} sleep 1000 & echo $! >{tmp_path}/pid; wait"
+    (tmp_path / "init").write_text(f"module() {{ echo module $2; {hang}; }}")
     change_site(project, modules={"init": str(tmp_path / "init"), "host": ["one/1"]})
     message = refused(project, run_cli).err
     assert "site 'local': its modules and programs do not answer in 1 s\n" in message
     with suppress(ProcessLookupError):
         left = os.pidfd_open(int((tmp_path / "pid").read_text()))
         assert select([left], [], [], 60)[0]
+
+
+def test_a_compiler_that_hangs(
+    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Leave nothing in the user's folder for temporary files."""
+    monkeypatch.setattr(host_needs, "_SECONDS", 1)
+    (temporary := tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    # It refuses its standard input, so a file is written for it.
+    hang = f"[[ $* != *'-S -'* ]] || exit 1\ntouch {tmp_path}/tried\nexec sleep 1000\n"
+    (wrapper := tmp_path / "wrapper").write_text(f"#!/bin/bash\n{hang}")
+    wrapper.chmod(0o755)
+    change_site(project, native=native(CC=str(wrapper)))
+    project.add("last", requires=["compilers"])
+    assert "do not answer in 1 s\n" in refused(project, run_cli).err
+    assert ((tmp_path / "tried").exists(), list(temporary.iterdir())) == (True, [])
+
+
+def test_what_an_option_requires(project: Project, run_cli: Cli) -> None:
+    change_site(project, native=native(CC="/nowhere/cc"))
+    header = project.folder / "defs/layers/last/layer.yaml"
+    needs = [{"name": "compilers", "when": "ops"}]
+    ops = {"type": "boolean", "description": "Compile", "default": False}
+    known = json.loads(header.read_text())
+    write(header, known | {"requires": needs, "options": {"ops": ops}})
+    message = refused(project, run_cli, "--set", "last.ops=true").err
+    assert "there is no program '/nowhere/cc', which layers last need" in message
+    assert run_cli(*project.words()).code == 0
 
 
 def test_programs_that_fetch_sources(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import sys
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.make_image.cache import claims
+from tests.stacks import write
 from tests.system.native.project import Project, as_ordinary_user, make_project
 from tests.unit.conftest import CHECKOUT
 
@@ -196,8 +198,9 @@ def test_two_images(project: Project, run_cli: Cli) -> None:
     assert project.current == first
 
 
-def test_an_unfinished_image_beside_another(project: Project, run_cli: Cli) -> None:
-    """Keep its finished steps until a version is complete, though another one is up to date."""
+@pytest.mark.parametrize("meanwhile", ["up to date", "complete", "refused"])
+def test_an_unfinished_image_beside_another(project: Project, run_cli: Cli, meanwhile: str) -> None:
+    """Keep its finished steps, though another image is installed or lacks room."""
     project.image("first", "more")
     image = project.folder / "defs/images/tiny.yaml"
     image.rename(image.with_name("other.yaml"))
@@ -207,9 +210,27 @@ def test_an_unfinished_image_beside_another(project: Project, run_cli: Cli) -> N
     other = (*words[:4], "other", *words[4:])
     assert [run_cli(*words).code, run_cli(*other).code] == [0, 6]
     (project.folder / "mended").touch()
+    if meanwhile != "up to date":
+        project.add("last", last="echo new")
+    if meanwhile == "refused":
+        header = project.folder / "defs/layers/last/layer.yaml"
+        write(header, json.loads(header.read_text()) | {"disk_mb": 10**9})
     done = run_cli(*words)
-    assert ("up to date: " in done.out, "\nunfinished: " in f"\n{done.out}") == (True, True)
+    assert done.code == (5 if meanwhile == "refused" else 0), done.err
+    says = "unfinished: image other for local: its own command finishes or replaces "
+    assert f"\n{says}{project.prefix}/versions/" in f"\n{done.out}"
     assert "first: installed before" in run_cli(*other).out
+
+
+def test_tries_that_fail(project: Project, run_cli: Cli) -> None:
+    """Keep the steps of the last one only."""
+    for number in range(3):
+        project.add("last", last=f"exit 1{number}")
+        assert run_cli(*project.words()).code == 6
+        (version,) = (project.prefix / "versions").iterdir()
+        assert [path.stem for path in (project.prefix / ".sifwright").glob("*.json")] == [
+            version.name
+        ]
 
 
 @pytest.mark.parametrize("name", [".sifwright", ".sifwright/claims"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import py_compile
 import shutil
 import signal
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sifwright.install.native import uninstall
+from sifwright.install.native.install_steps import HostSteps
 from tests.conftest import sifwright
 from tests.system.native.project import MODULE, make_project
 from tests.system.native.test_kills import PROGRAM
@@ -56,7 +58,7 @@ def write(path: Path) -> Path:
     return path
 
 
-def _stop(_folder: Path) -> None:
+def _stop(_folder: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -181,6 +183,44 @@ def test_an_update_whose_tests_fail(project: Project, run_cli: Cli) -> None:
     test.write_text(new := "#!/bin/bash\nset -euo pipefail\n")
     install(project, run_cli)
     assert (version / "sifwright/tests/last/test.sh").read_text() == new
+
+
+def test_a_new_test_that_a_kill_kept_out(project: Project, run_cli: Cli) -> None:
+    """Be up to date again once the test is taken back."""
+    install(project, run_cli)
+    site = project.folder / "defs/sites/local.yaml"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HostSteps, "finish", lambda _steps, results: _stop(results))
+        patch.setattr(HostSteps, "kept_names", lambda _steps: {"sifwright/tests/more/test.sh"})
+        site.write_text((old := site.read_text()).replace("SITE_WIDE", "OTHER_NAME"))
+        assert run_cli(*project.words()).code == 130
+    site.write_text(old)
+    install(project, run_cli)
+    assert "up to date" in run_cli(*project.words()).out
+
+
+def test_a_complete_version_named_as_unfinished(project: Project, run_cli: Cli) -> None:
+    """Keep others' files in it."""
+    install(project, run_cli)
+    version = (project.prefix / "current").resolve()
+    record = json.loads((file := project.prefix / "sifwright.json").read_text())
+    file.write_text(json.dumps(record | {"unfinished": {version.name: "tiny for local"}}))
+    mine = write(version / "mine")
+    done = run_cli("uninstall", project.prefix)
+    assert (done.code, mine.exists(), f"{version.name}/mine" in done.out) == (0, True, True)
+
+
+@pytest.mark.parametrize("is_installed", [False, True])
+def test_the_folders_of_jobs_go_as_well(
+    project: Project, run_cli: Cli, tmp_path: Path, *, is_installed: bool
+) -> None:
+    before = listing(tmp_path)
+    assert run_cli(*project.words("--submit=print:slurm")).code == 0
+    assert (project.prefix.parent / "prefix.jobs").is_dir()
+    if is_installed:
+        install(project, run_cli)
+    done = run_cli("uninstall", project.prefix)
+    assert (done.code, listing(tmp_path)) == (0, before), done.err
 
 
 def test_bytecode_goes_with_its_source(project: Project, run_cli: Cli) -> None:
