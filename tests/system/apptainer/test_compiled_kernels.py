@@ -41,7 +41,7 @@ DEEPSPEED = {
     "fused_adam_op": 1,
     "fused_lamb_op": 1,
     "fused_lion_op": 1,
-    "inference_core_ops": 5,
+    "kernelsinference_core_ops": 5,
     "pin_memory_op": 0,
     "quantizer_op": 5,
     "ragged_ops": 1,

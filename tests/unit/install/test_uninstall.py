@@ -210,14 +210,32 @@ def test_a_complete_version_named_as_unfinished(project: Project, run_cli: Cli) 
     assert (done.code, mine.exists(), f"{version.name}/mine" in done.out) == (0, True, True)
 
 
-@pytest.mark.parametrize("is_installed", [False, True])
+def test_a_folder_with_the_name_of_jobs(project: Project, run_cli: Cli) -> None:
+    script = write(project.prefix.with_name("prefix.jobs") / "mine/job.sh")
+    assert run_cli("uninstall", project.prefix).code == 2
+    assert script.exists()
+
+
+def test_an_update_writes_what_is_gone(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    before = listing(tmp_path)
+    install(project, run_cli)
+    (project.prefix / "current/bin/activate").unlink()
+    install(project, run_cli)
+    assert (project.prefix / "current/bin/activate").exists()
+    done = run_cli("uninstall", project.prefix)
+    assert (done.code, listing(tmp_path)) == (0, before), done.out
+
+
+@pytest.mark.parametrize("state", ["submitted", "killed", "installed"])
 def test_the_folders_of_jobs_go_as_well(
-    project: Project, run_cli: Cli, tmp_path: Path, *, is_installed: bool
+    project: Project, run_cli: Cli, tmp_path: Path, state: str
 ) -> None:
     before = listing(tmp_path)
     assert run_cli(*project.words("--submit=print:slurm")).code == 0
     assert (project.prefix.parent / "prefix.jobs").is_dir()
-    if is_installed:
+    if state == "killed":
+        (project.prefix / ".sifwright/claims").mkdir(parents=True)
+    elif state == "installed":
         install(project, run_cli)
     done = run_cli("uninstall", project.prefix)
     assert (done.code, listing(tmp_path)) == (0, before), done.err

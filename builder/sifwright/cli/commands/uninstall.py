@@ -6,7 +6,8 @@ from pathlib import Path
 
 from sifwright.cli.options import arguments as shared
 from sifwright.errors import UsageError
-from sifwright.install.native.native_folder import first_names, native_folder
+from sifwright.install.native.claim import claimed
+from sifwright.install.native.native_folder import NativeFolder, first_names, native_folder
 from sifwright.install.native.uninstall import uninstall
 from sifwright.launch.submit import job_claim, job_folder, jobs_place
 from sifwright.system.terminal import print_line
@@ -22,13 +23,23 @@ def run(arguments: Namespace) -> None:
     jobs = jobs_place.of_installation(str(folder.root)).jobs
     with job_claim.alone(jobs) if jobs.exists() else nullcontext():
         _refuse_unfinished(jobs, arguments.prefix)
-        is_installed = folder.record.exists() or not jobs.exists()
-        others = uninstall(folder) if is_installed else []
+        if folder.record.exists() or not job_folder.is_noted(jobs):
+            others = uninstall(folder)
+        else:
+            others = _remove_claim(folder)
         job_folder.discard_all(jobs)
     print_line(f"uninstalled: {arguments.prefix}")
     if others:
         print_line(f"not from 'sifwright install', so still there: {first_names(others)}")
         print_line("Move these away before you install there again.")
+
+
+def _remove_claim(folder: NativeFolder) -> list[str]:
+    """Remove the claim of a job that was killed before its record."""
+    if folder.root.exists():
+        with claimed(folder, [str(folder.root)]):
+            pass
+    return []
 
 
 def _refuse_unfinished(jobs: Path, prefix: str) -> None:

@@ -24,7 +24,7 @@ def _damaged_parts(record: object) -> Iterator[str]:
     above = {str(path) for path in (PurePath(prefix), *PurePath(prefix).parents)}
     lists = {"files": _is_below, "folders": above.__contains__}
     yield from _damaged_lists(record, lists)
-    images = record.get("unfinished", {})
+    images = record.get("unfinished") or {}
     if not isinstance(images, dict) or not all(map(_is_version, images)):
         yield "unfinished"
     versions = record.get("versions")

@@ -156,9 +156,10 @@ def _update_version(request: NativeRequest, steps: HostSteps) -> None:
     """Put new tests and new variables of the site in place, after the tests have passed."""
     _test(request, steps)
     names = request.folder.names(request.version)
-    tree_snapshot.add_names(request.version, names, steps.kept_names())
+    tree_snapshot.add_names(names, steps.kept_names())
     steps.finish([])
     _write_activation(request, steps)
+    tree_snapshot.drop_names(request.version, names)
 
 
 def _test(request: NativeRequest, steps: HostSteps) -> None:

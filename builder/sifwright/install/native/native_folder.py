@@ -130,7 +130,7 @@ class NativeFolder:
         """Return the image of each unfinished version, by the name of its folder."""
         record = self.read() if self.record.exists() else {"versions": {}}
         complete = {entry["folder"] for entry in record["versions"].values()}
-        images = record.get("unfinished", {})
+        images = record.get("unfinished") or {}
         return {name: image for name, image in images.items() if name not in complete}
 
     def published(self) -> InstalledVersion | None:

@@ -27,14 +27,17 @@ def write_names(folder: Path, path: Path) -> None:
     files.write(path, json.dumps(sorted(_state(folder))).encode(), mode=0o644)
 
 
-def add_names(folder: Path, path: Path, names: set[str]) -> None:
-    """Add names of files that are to be written; without a record, none is kept.
+def add_names(path: Path, names: set[str]) -> None:
+    """Add names of files that are to be written; without a record, none is kept."""
+    if (recorded := read_names(path)) is not None:
+        files.write(path, json.dumps(sorted(recorded | names)).encode(), mode=0o644)
 
-    Names of files that are gone are dropped: a kill had come before these were written.
-    """
+
+def drop_names(folder: Path, path: Path) -> None:
+    """Drop names of files that are not there: an update was killed before it wrote them."""
     if (recorded := read_names(path)) is not None:
         there = {name for name in recorded if os.path.lexists(folder / name)}
-        files.write(path, json.dumps(sorted(there | names)).encode(), mode=0o644)
+        files.write(path, json.dumps(sorted(there)).encode(), mode=0o644)
 
 
 def read_names(path: Path) -> set[str] | None:

@@ -85,9 +85,14 @@ def discard(folder: Path) -> None:
 
 def note_new_folders(jobs: Path, folders: Iterable[Path]) -> None:
     """Note the folders that were made above that of all jobs, for `discard_all`."""
-    names = list(map(str, folders))
-    if names and jobs.is_dir():
-        files.write(jobs / _ABOVE, json.dumps(names).encode(), mode=0o600)
+    if jobs.is_dir() and not is_noted(jobs):
+        text = json.dumps(list(map(str, folders)))
+        files.write(jobs / _ABOVE, text.encode(), mode=0o600)
+
+
+def is_noted(jobs: Path) -> bool:
+    """Return whether the folder was made for the jobs of an installation."""
+    return (jobs / _ABOVE).exists()
 
 
 def discard_all(jobs: Path) -> None:
