@@ -34,13 +34,13 @@ def layer_problems(
 
 def option_problems(catalog: Catalog, decided: Decided, image: Image, site: Site) -> list[Problem]:
     """Return what the options that are on require, and no earlier layer provides."""
-    base, where = decided[0][0], f"image '{image.name}'"
+    where = f"image '{image.name}'"
     provided: set[str] = set()
     problems = []
     for layer, options in decided:
         for need in _unmet(layer, provided, site):
             if need.when and is_on(need, options):
-                problem = _missing(catalog, layer, need.name, where, base)
+                problem = _missing(catalog, layer, need.name, where, decided[0][0])
                 problems.append(replace(problem, where=f"{where}, {layer.name}.{need.when}"))
         provided.update(layer.provides)
     return problems

@@ -63,7 +63,7 @@ def test_script(plan: Plan, folder: Path) -> str:
     own = [*_layer_rules(plan.steps, image_only=True), *rules(plan, folder)]
     lines = [*_modules(plan.site), *map(shell.export, own)]
     lines.append(f"export INSTALL_PREFIX={prefix} IMAGE_ROOT={prefix}")
-    return "\n".join([*lines, 'HOME=$1 TMPDIR=$1 exec bash "${0%/*}/run-tests"', ""])
+    return "\n".join([*lines, 'HOME=$1 TMPDIR=$1 exec bash "$(dirname -- "$0")/run-tests"', ""])
 
 
 def activation(plan: Plan, folder: Path) -> str:

@@ -44,7 +44,9 @@ class DockerStepsToSif(SifEngine):
         self.context.watcher.timer.start("pack")
         root = self._unpack(configure_like_base(steps.build, image, steps.base))
         digests = self._pack(root, steps.used(results))
-        return self.artifact([result.image for result in results], steps.used(results), digests)
+        keys = [result.image for result in results]
+        compression = self.context.plan.site.compression
+        return self.artifact(keys, steps.used(results), digests, compression)
 
     def _unpack(self, image: str) -> Path:
         """Return the tree of an image, with what Apptainer adds to it."""

@@ -42,6 +42,7 @@ class ApptainerSteps(SifEngine):
             keys=[entry.key for entry in results],
             used=[source for entry in results for source in entry.sources],
             digests=self._assemble(results),
+            compression=self.context.plan.site.compression,
         )
 
     def _assemble(self, results: Sequence[CacheEntry]) -> Digests:

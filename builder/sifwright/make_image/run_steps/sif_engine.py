@@ -32,10 +32,13 @@ class SifEngine:
         return self.context.staging / "image.sif"
 
     def artifact(
-        self, keys: Sequence[str], used: Sequence[SourceDigest], digests: Digests
+        self,
+        keys: Sequence[str],
+        used: Sequence[SourceDigest],
+        digests: Digests,
+        compression: str,
     ) -> Artifact:
         """Return the artifact of image.sif."""
-        compression = self.apptainer.compression(self.context.plan.site.compression)
         engine = f"{self.apptainer.product} {self.apptainer.version}"
         facts = {**digests.document, "engine": engine, "compression": compression}
         return Artifact(keys=keys, used=used, facts=facts)
@@ -67,7 +70,8 @@ class WholeDefinition(SifEngine):
         digests = fingerprint.measure(self.sif)
         # The results of single steps are unknown, so no test of an earlier image counts here.
         keys = [digests.fingerprint for _ in self.context.plan.steps]
-        return self.artifact(keys, self.context.watcher.used, digests)
+        compression = self.apptainer.compression(self.context.plan.site.compression)
+        return self.artifact(keys, self.context.watcher.used, digests, compression)
 
     def _build(self, compression: str) -> None:
         context = self.context
