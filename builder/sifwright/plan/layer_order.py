@@ -18,6 +18,9 @@ def layer_problems(
     """Yield what keeps these layers from going together in this order, which is the author's."""
     where = f"image '{image.name}'"
     provided: dict[str, str] = {}
+    if not layers:
+        message = f"no layer of it is for site '{site.name}'"
+        yield Problem(where=where, what=message, fix="Add a base for that site.")
     for index, layer in enumerate(layers):
         if bool(layer.bootstrap) != (index == 0):
             yield _base_problem(catalog, layer, where, first=index == 0)

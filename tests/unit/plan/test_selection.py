@@ -180,6 +180,14 @@ def test_something_may_be_required_at_some_sites(project: Path, run_cli: Cli) ->
     assert "layer 'extra' requires 'toolkit', which no layer before it provides" in refused.err
 
 
+def test_no_layer_is_for_the_site(project: Path, run_cli: Cli) -> None:
+    entry = {"layer": "base", "for": {"vendor": ["amd"]}, "optional": True}
+    document = {"description": "nothing", "layers": [entry]}
+    (project / "defs/images/none.yaml").write_text(json.dumps(document))
+    refused = run_cli("--project", project, "plan", "here", "none")
+    assert (refused.code, "no layer of it is for site 'here'" in refused.err) == (4, True)
+
+
 def test_an_option_may_require_something(project: Path, run_cli: Cli) -> None:
     needs = "requires: [tool, {name: toolkit, when: fast}]"
     extra = replace("layers/extra/layer.yaml", "requires: [tool]", needs)
