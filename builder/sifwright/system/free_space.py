@@ -1,7 +1,10 @@
 """Free space of a folder's file system, compared with what is needed there."""
 
+from __future__ import annotations
+
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from sifwright.errors import MachineError
@@ -10,25 +13,50 @@ from sifwright.system.tempdirs import TEMPORARY_FIX
 
 # Bytes for each file of a layer that was never built here: our layers have 20,000 to 250,000.
 BYTES_PER_FILE = 250_000
+_BLOCK = 512  # bytes in st_blocks (stat(2))
 
 
-def require_free_space(folder: Path, size: int, purpose: str, fix: str = TEMPORARY_FIX) -> None:
-    """Raise `MachineError` if there is not so much room now; `purpose` follows on 'are needed'."""
-    free = shutil.disk_usage(nearest_existing_parent(folder)).free
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Room:
+    """The bytes and the inodes that folders take on their file system."""
+
+    size: int = 0
+    inodes: int = 0
+
+    @classmethod
+    def of(cls, *folders: Path) -> Room:
+        """Return the room of the folders and all that is in them; links are not followed."""
+        paths = (path for folder in folders for path in (folder, *folder.rglob("*")))
+        blocks = {status.st_ino: status.st_blocks for status in map(os.lstat, paths)}
+        return cls(size=sum(blocks.values()) * _BLOCK, inodes=len(blocks))
+
+
+_NONE = Room()
+
+
+def require_free_space(
+    folder: Path, size: int, purpose: str, fix: str = TEMPORARY_FIX, freed: Room = _NONE
+) -> None:
+    """Raise `MachineError` if there is not so much room now; `purpose` follows on 'are needed'.
+
+    `freed` is the room of what will be removed before.
+    """
+    free = shutil.disk_usage(nearest_existing_parent(folder)).free + freed.size
     if free < size:
         message = f"{needed_text(size)} are needed {purpose}, {free_text(free)} are free"
         raise MachineError.of(message, where=str(folder), fix=fix)
 
 
-def lacking_inodes(folder: Path, files: int) -> str:
+def lacking_inodes(folder: Path, files: int, freed: Room = _NONE) -> str:
     """Return that there is no room for so many files; empty if there is, or nobody counts them.
 
     Some file systems make inodes as they need them (btrfs).
     """
     status = os.statvfs(nearest_existing_parent(folder))
-    if not status.f_files or status.f_favail >= files:
+    free = status.f_favail + freed.inodes
+    if not status.f_files or free >= files:
         return ""
-    return f"{files} files are needed below it, {status.f_favail} inodes are free"
+    return f"{files} files are needed below it, {free} inodes are free"
 
 
 def needed_text(size: int) -> str:

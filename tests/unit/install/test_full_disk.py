@@ -97,6 +97,22 @@ def test_a_step_that_fills_the_disk(project: Project, run_cli: Cli) -> None:
     assert is_removed(project, run_cli)
 
 
+def test_tests_of_an_update(
+    project: Project, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Name the folder that has no room for them."""
+    scratch = project.prefix.parents[1]
+    project = replace(project, prefix=project.folder.parent / "prefix")
+    assert run_cli(*project.words()).code == 0
+    project.add("last", test="# changed")
+    use_all_bytes(scratch)
+    monkeypatch.setenv("APPTAINER_TMPDIR", str(scratch))
+    done = run_cli(*project.words())
+    start = f"sifwright: {scratch}/sifwright-"
+    assert (done.code, done.err.startswith(start)) == (5, True), done.err
+    assert done.err.endswith(f"(no bytes are left)\n    {TEMPORARY_FIX}\n")
+
+
 def test_new_facts_of_the_site(project: Project, run_cli: Cli) -> None:
     """Leave a whole file in place of one that has no room."""
     assert run_cli(*project.words()).code == 0
@@ -131,6 +147,18 @@ def test_too_few_inodes(project: Project, run_cli: Cli, left: int) -> None:
     assert not (disk / "made").exists()
 
 
+def test_inodes_of_an_earlier_try(project: Project, run_cli: Cli) -> None:
+    """Count them as free, as the try is removed before the next one begins."""
+    project.add("first", last='touch "$INSTALL_PREFIX/first/"{1..60}')
+    project.add("last", last="false")
+    assert run_cli(*project.words()).code == 6
+    use_all_inodes(project.prefix.parents[1], left=30)
+    project.add("first")
+    project.add("last")
+    done = run_cli(*project.words())
+    assert (done.code, "removed: " in done.out) == (0, True), done.err
+
+
 def test_a_step_that_uses_all_inodes(project: Project, run_cli: Cli) -> None:
     """Leave something that uninstall removes, where the next step has more files."""
     touch = f'touch "$INSTALL_PREFIX/"{{1..{_INODES}}} || rm "$INSTALL_PREFIX/"{{1,2}}'
@@ -158,14 +186,15 @@ def test_a_step_that_fills_the_disk_is_mended(project: Project, run_cli: Cli) ->
 
 
 def test_a_kill_on_a_full_disk(project: Project, run_cli: Cli) -> None:
-    """Remove what its step wrote, and its try, which the image as it was replaces."""
+    """Remove what its step wrote in the scratch folder; its try stays and is named."""
     assert run_cli(*project.words()).code == 0
-    project.add("last", last=f'cp /dev/zero "$INSTALL_PREFIX/big" || :\n{PROGRAM}')
+    project.add("first", last=f'cp /dev/zero "$INSTALL_PREFIX/big" || :\n{PROGRAM}')
     assert project.install().returncode == -signal.SIGKILL
     use_all_bytes(project.prefix.parents[1])
     assert (project.prefix / ".sifwright/tmp").exists()
-    project.add("last")
+    project.add("first")
     done = run_cli(*project.words())
     assert (done.code, "up to date" in done.out) == (0, True), done.err
-    assert len(list((project.prefix / "versions").iterdir())) == 1
+    assert "unfinished: image tiny for local: its own command" in done.out
+    assert len(list((project.prefix / "versions").iterdir())) == 2
     assert not (project.prefix / ".sifwright/tmp").exists()

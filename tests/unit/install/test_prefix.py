@@ -222,6 +222,29 @@ def test_an_unfinished_image_beside_another(project: Project, run_cli: Cli, mean
     assert "first: installed before" in run_cli(*other).out
 
 
+def test_a_try_beside_the_image_as_it_was(project: Project, run_cli: Cli) -> None:
+    """Keep its finished steps until another try has room; a line names it each time."""
+    assert run_cli(*project.words()).code == 0
+    project.add("first", last="false")
+    assert run_cli(*project.words()).code == 6
+    (version,) = {*(project.prefix / "versions").iterdir()} - {
+        (project.prefix / "current").resolve()
+    }
+    project.add("first")
+    done = run_cli(*project.words())
+    says = f"unfinished: image tiny for local: its own command finishes or replaces {version}\n"
+    assert (done.code, "up to date" in done.out, says in done.out) == (0, True, True), done.out
+    project.add("first", last="echo other")
+    header = project.folder / "defs/layers/first/layer.yaml"
+    small = header.read_text()
+    write(header, json.loads(small) | {"disk_mb": 10**9})
+    assert (run_cli(*project.words()).code, version.exists()) == (5, True)
+    header.write_text(small)
+    done = run_cli(*project.words())
+    says = f"removed: {version}, an unfinished version of image tiny for local\n"
+    assert (done.code, says in done.out, version.exists()) == (0, True, False), done.out
+
+
 def test_tries_that_fail(project: Project, run_cli: Cli) -> None:
     """Keep the steps of the last one only."""
     for number in range(3):

@@ -187,16 +187,44 @@ def test_an_update_whose_tests_fail(project: Project, run_cli: Cli) -> None:
 
 def test_a_new_test_that_a_kill_kept_out(project: Project, run_cli: Cli) -> None:
     """Be up to date again once the test is taken back."""
+    test = project.folder / "defs/layers/first/test.sh"
+    content = test.read_text()
+    test.unlink()
     install(project, run_cli)
-    site = project.folder / "defs/sites/local.yaml"
+    test.write_text(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HostSteps, "finish", lambda _steps, results: _stop(results))
-        patch.setattr(HostSteps, "kept_names", lambda _steps: {"sifwright/tests/more/test.sh"})
-        site.write_text((old := site.read_text()).replace("SITE_WIDE", "OTHER_NAME"))
         assert run_cli(*project.words()).code == 130
-    site.write_text(old)
+    test.unlink()
+    for says in ("installed: ", "up to date: "):
+        assert says in run_cli(*project.words()).out
+
+
+def test_a_test_that_is_gone(project: Project, run_cli: Cli) -> None:
+    """Drop it from the version in use, and leave others' files beside it."""
     install(project, run_cli)
-    assert "up to date" in run_cli(*project.words()).out
+    tests = (project.prefix / "current").resolve() / "sifwright/tests"
+    mine = {write(tests / "first/mine"), write(tests / "mine/test.sh")}
+    before = set(tests.rglob("*"))
+    for name in ("first", "last"):
+        (project.folder / f"defs/layers/{name}/test.sh").unlink()
+    for says in ("installed: ", "up to date: "):
+        assert says in run_cli(*project.words()).out
+    gone = before - set(tests.rglob("*"))
+    assert gone == {tests / "last", *(tests / f"{name}/test.sh" for name in ("first", "last"))}
+    done = run_cli("test", "--prefix", project.prefix)
+    assert (done.code, "test first" in done.out, "test last" in done.out) == (0, False, False)
+    assert run_cli("uninstall", project.prefix).code == 0
+    assert {path for path in tests.rglob("*") if path.is_file()} == mine
+
+
+def test_a_test_that_changed(project: Project, run_cli: Cli) -> None:
+    """Run it, and keep it in the version in use."""
+    install(project, run_cli)
+    project.add("last", test="echo changed")
+    done = run_cli(*project.words())
+    assert (done.code, "test last" in done.out, "installed before" in done.out) == (0, True, False)
+    assert "echo changed" in (project.prefix / "current/sifwright/tests/last/test.sh").read_text()
 
 
 def test_a_complete_version_named_as_unfinished(project: Project, run_cli: Cli) -> None:
@@ -239,6 +267,38 @@ def test_the_folders_of_jobs_go_as_well(
         install(project, run_cli)
     done = run_cli("uninstall", project.prefix)
     assert (done.code, listing(tmp_path)) == (0, before), done.err
+
+
+def test_a_folder_of_jobs_that_was_there(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    """Leave it, and all that is not of a job that installs."""
+    jobs = project.prefix.with_name("prefix.jobs")
+    for name in ("mine/job.sh", "install-mine/job.sh", "mine.job.log"):
+        write(jobs / name)
+    before = listing(tmp_path)
+    assert run_cli(*project.words("--submit=print:slurm")).code == 0
+    assert listing(tmp_path) != before
+    install(project, run_cli)
+    done = run_cli("uninstall", project.prefix)
+    assert (done.code, listing(tmp_path)) == (0, before), done.err
+
+
+def test_an_empty_folder_of_jobs_stays(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    project.prefix.with_name("prefix.jobs").mkdir(parents=True)
+    before = listing(tmp_path)
+    assert run_cli(*project.words("--submit=print:slurm")).code == 0
+    assert run_cli("uninstall", project.prefix).code == 0
+    assert listing(tmp_path) == before
+
+
+def test_jobs_of_others_beside_an_installation(
+    project: Project, run_cli: Cli, tmp_path: Path
+) -> None:
+    """Leave a folder of that name that no --submit has used."""
+    write(project.prefix.with_name("prefix.jobs") / "install-01234567/job.sh")
+    before = listing(tmp_path)
+    install(project, run_cli)
+    assert run_cli("uninstall", project.prefix).code == 0
+    assert listing(tmp_path) == before
 
 
 def test_bytecode_goes_with_its_source(project: Project, run_cli: Cli) -> None:

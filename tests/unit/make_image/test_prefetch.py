@@ -224,6 +224,7 @@ def _too_much(handler: BaseHTTPRequestHandler, body: bytes) -> None:
         (_too_much, "its sha256 is"),
         (lambda handler, _body: send(handler, 200), "its sha256 is"),
         (lambda handler, _body: send(handler, 404), "HTTP 404"),
+        (lambda handler, _body: send(handler, 600), "HTTP 600"),
     ],
 )
 def test_other_bytes_than_the_file_are_refused(

@@ -1,7 +1,7 @@
 """The command `install`: an image's layers as an installation on the host."""
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -56,12 +56,10 @@ def run(arguments: Namespace) -> None:
         _submit(arguments, request, progress.note)
         return
     print_lines(submission.way_out(arguments, request.plan.site), progress.note)
-    for name, image in sorted(folder.unfinished().items()):
-        if image != request.image and (folder.versions / name).exists():
-            says = f"its own command finishes or replaces {folder.versions / name}"
-            progress.note(f"unfinished: image {image}: {says}")
+    is_current = request.is_current
+    _name_unfinished(request, progress.note, () if is_current else request.earlier_tries)
     state = "up to date"
-    if request.is_current:
+    if is_current:
         # A reader may remove nothing, and another process may install another version.
         with suppress(MachineError, OSError):
             remove_leftovers(request)
@@ -69,6 +67,16 @@ def run(arguments: Namespace) -> None:
         install(request, progress)
         state = "installed"
     _report(request, _module(arguments, request.plan), state, progress.note)
+
+
+def _name_unfinished(
+    request: NativeRequest, note: Callable[[str], None], removed: Sequence[str]
+) -> None:
+    """Name the unfinished versions that stay."""
+    for name, image in sorted(request.folder.unfinished().items()):
+        version = request.folder.versions / name
+        if version != request.version and name not in removed and version.exists():
+            note(f"unfinished: image {image}: its own command finishes or replaces {version}")
 
 
 def _request(arguments: Namespace, folder: NativeFolder) -> NativeRequest:
@@ -116,7 +124,7 @@ def _submit(arguments: Namespace, request: NativeRequest, note: Callable[[str], 
     )
     chain = [] if request.is_current else [installation_task(plan, str(root), words)]
     home = jobs_place.of_installation(str(root))
-    new = [folder for folder in home.jobs.parents if not folder.exists()]
+    new = [folder for folder in (home.jobs, *home.jobs.parents) if not folder.exists()]
     try:
         submit_jobs.submit_tasks(arguments, [plan.site], [chain], home, note)
     finally:

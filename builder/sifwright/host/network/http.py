@@ -150,7 +150,16 @@ def unreachable(url: str, headers: Mapping[str, str] | None = None) -> str:
                 status, words = answer.status_code, answer.reason
     except OSError as error:
         return root_cause(error)
-    return f"HTTP {status} {words}" if status >= 400 else ""  # noqa: PLR2004  # errors begin here
+    return _failure(status, words)
+
+
+def failure(answer: Response) -> str:
+    """Return the status and the reason of an answer without the file; else nothing."""
+    return _failure(answer.status_code, answer.reason)
+
+
+def _failure(status: int, reason: str) -> str:
+    return f"HTTP {status} {reason}" if status >= _ERRORS else ""
 
 
 def root_cause(error: BaseException) -> str:
@@ -215,8 +224,8 @@ def _of_server(
     with open_response(url, headers=headers, way=way or HttpOptions(), large=True) as answer:
         if answer.status_code == _NOT_FOUND:
             return None
-        if answer.status_code >= _ERRORS:
-            raise OSError(f"HTTP {answer.status_code} {answer.reason}")
+        if message := failure(answer):
+            raise OSError(message)
         pieces, size = [], 0
         for piece in answer.iter_content(1 << 20):
             pieces.append(piece)

@@ -90,26 +90,28 @@ def _quoted(output: list[str]) -> str:
     return "".join(f"\n    | {line}" for line in output[-_MOST_LINES:])
 
 
-def require_space(plan: Plan, root: Path, scratch: Path, installed: int) -> None:
+def require_space(
+    plan: Plan, root: Path, scratch: Path, installed: int, freed: free_space.Room
+) -> None:
     """Raise `MachineError` if steps find too little room, or too few inodes.
 
-    `installed` bytes are there already. A step that compiles takes room in the scratch folder.
-    Wheels are compressed there.
+    `installed` bytes are there already; `freed` is the room of what will be removed below the root.
+    A step that compiles takes room in the scratch folder. Wheels are compressed there.
     """
     sizes = [(plan.declared_bytes(step), bool(step.sources)) for step in plan.steps]
     kept = max(0, sum(size for size, is_compiled in sizes if not is_compiled) - installed)
     unpacked = max(size if is_compiled else size // 2 for size, is_compiled in sizes)
-    together = kept + unpacked if _device(root) == _device(scratch) else kept
+    is_same = _device(root) == _device(scratch)
     fix = "Free some, or name another --prefix."
-    _require(root, together, "for the installation", fix)
+    _require(root, kept + unpacked if is_same else kept, "for the installation", fix, freed)
     fix = "Free some, or set APPTAINER_TMPDIR to another folder."
-    _require(scratch, unpacked, "while a step runs", fix)
+    _require(scratch, unpacked, "while a step runs", fix, freed if is_same else free_space.Room())
 
 
-def _require(folder: Path, size: int, use: str, fix: str) -> None:
-    free_space.require_free_space(folder, size, use, fix)
+def _require(folder: Path, size: int, use: str, fix: str, freed: free_space.Room) -> None:
+    free_space.require_free_space(folder, size, use, fix, freed)
     files = _OWN_FILES + size // free_space.BYTES_PER_FILE
-    if message := free_space.lacking_inodes(folder, files):
+    if message := free_space.lacking_inodes(folder, files, freed):
         raise MachineError.of(message, where=str(folder), fix=fix)
 
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from sifwright.catalog.model import LayerFile
 from sifwright.errors import TestError
 from sifwright.install.native import host_needs, install_steps, tree_snapshot
 from sifwright.install.native.claim import claimed
-from sifwright.install.native.install_steps import HostSteps
+from sifwright.install.native.install_steps import HostSteps, kept_files
 from sifwright.install.native.native_folder import InstalledVersion, NativeFolder
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan
-from sifwright.system import files, liveness
+from sifwright.system import files, free_space, liveness
 from sifwright.system.progress import Progress, Timer
 from sifwright.system.tempdirs import name_folder_in_errors, remove
+
+_TESTS = "sifwright/tests/*/test.sh"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,14 +53,33 @@ class NativeRequest:
             and not tree_snapshot.gone(self.version, complete.snapshot, complete.names)
             and link.is_symlink()
             and link.resolve() == self.version.resolve()
+            and not self.old_tests
+            and all(_has_text(self.version / path, file) for path, file in self._kept.items())
             and all(self._is_written(*item) for item in self.modulefiles.items())
             and (folder.easyconfigs / self.easyconfig[0]).exists()
         )
 
     @property
+    def old_tests(self) -> list[Path]:
+        """Return the installed tests of layers that have none any more."""
+        recorded = tree_snapshot.read_names(self.folder.names(self.version)) or set()
+        old = (name for name in recorded - self._kept.keys() if PurePath(name).match(_TESTS))
+        return [self.version / name for name in sorted(old) if (self.version / name).exists()]
+
+    @property
+    def _kept(self) -> dict[str, LayerFile]:
+        return kept_files(self.plan, self.version)
+
+    @property
     def image(self) -> str:
         """Return the image and the site: only one of its versions is unfinished."""
         return f"{self.plan.image.name} for {self.plan.site.name}"
+
+    @property
+    def earlier_tries(self) -> list[str]:
+        """Return the names of unfinished versions of the image that are of other plans."""
+        images = self.folder.unfinished().items()
+        return [name for name, image in images if image == self.image and name != self.version.name]
 
     @property
     def complete(self) -> InstalledVersion | None:
@@ -68,6 +90,10 @@ class NativeRequest:
         """Return whether the modulefile is there, with the site's facts as they are now."""
         file = self.folder.modulefiles / path
         return file.exists() and file.read_text(encoding="utf-8") == text
+
+
+def _has_text(path: Path, file: LayerFile) -> bool:
+    return path.exists() and path.read_bytes() == file.data
 
 
 def install(request: NativeRequest, progress: Progress) -> None:
@@ -105,9 +131,29 @@ def _check_host(request: NativeRequest, progress: Progress) -> None:
         progress.note(str(note))
     remove_leftovers(request)  # they take room
     if not request.complete:
-        folder = request.folder
+        _make_room(request, progress)
+
+
+def _make_room(request: NativeRequest, progress: Progress) -> None:
+    """Remove earlier tries of the image, if there is room for the plan then."""
+    folder = request.folder
+    with claimed(folder, on_full_disk=True) if folder.unfinished() else nullcontext():
         there = tree_snapshot.recorded_bytes(folder.snapshot(request.version))
-        host_needs.require_space(request.plan, folder.root, folder.scratch, there)
+        tries = [folder.versions / name for name in request.earlier_tries]
+        freed = free_space.Room.of(*tries)
+        host_needs.require_space(request.plan, folder.root, folder.scratch, there, freed)
+        for version in tries:
+            progress.note(f"removed: {version}, an unfinished version of image {request.image}")
+            remove(version)
+            folder.snapshot(version).unlink(missing_ok=True)
+        if tries:
+            _forget(folder, tries)
+
+
+def _forget(folder: NativeFolder, tries: Sequence[Path]) -> None:
+    gone = {version.name for version in tries}
+    left = {name: image for name, image in folder.unfinished().items() if name not in gone}
+    write_record(folder, {**folder.read(), "unfinished": left})
 
 
 def _start_record(folder: NativeFolder, new: list[str]) -> None:
@@ -156,8 +202,12 @@ def _update_version(request: NativeRequest, steps: HostSteps) -> None:
     """Put new tests and new variables of the site in place, after the tests have passed."""
     _test(request, steps)
     names = request.folder.names(request.version)
-    tree_snapshot.add_names(names, steps.kept_names())
+    tree_snapshot.add_names(names, set(kept_files(request.plan, request.version)))
     steps.finish([])
+    for test in request.old_tests:
+        test.unlink()
+        with suppress(OSError):  # others' files in it stay
+            test.parent.rmdir()
     _write_activation(request, steps)
     tree_snapshot.drop_names(request.version, names)
 
@@ -193,29 +243,14 @@ def _publish(request: NativeRequest, steps: HostSteps) -> None:
 
 
 def remove_leftovers(request: NativeRequest) -> None:
-    """Remove the files of a step that did not finish, and earlier tries of the same image."""
+    """Remove the files of a step that did not finish."""
     folder = request.folder
-    if not (folder.scratch.exists() or folder.unfinished()):
+    if not (folder.scratch.exists() or request.version.name in folder.unfinished()):
         return
     with claimed(folder, on_full_disk=True):
         remove(folder.scratch)
-        unfinished = folder.unfinished()
-        if request.version.name in unfinished:
+        if request.version.name in folder.unfinished():
             tree_snapshot.resume(request.version, folder.snapshot(request.version))
-        _remove_earlier_tries(request, unfinished)
-
-
-def _remove_earlier_tries(request: NativeRequest, unfinished: dict[str, str]) -> None:
-    """Remove the unfinished versions of the image that are of other plans."""
-    folder, own = request.folder, request.version.name
-    tries = {name for name, image in unfinished.items() if image == request.image} - {own}
-    for name in tries:
-        version = folder.versions / name
-        remove(version)
-        folder.snapshot(version).unlink(missing_ok=True)
-    if tries:
-        others = {name: image for name, image in unfinished.items() if name not in tries}
-        write_record(folder, {**folder.read(), "unfinished": others})
 
 
 def write_record(folder: NativeFolder, record: dict[str, object]) -> None:

@@ -70,19 +70,9 @@ class HostSteps:
 
     def finish(self, _results: Sequence[str]) -> Path:
         """Write the plan and the tests into the folder."""
-        for name, file in self._kept().items():
+        for name, file in kept_files(self.plan, self.folder).items():
             self.write(self.folder / name, file.data, mode=0o755 if file.executable else 0o644)
         return self.folder
-
-    def kept_names(self) -> set[str]:
-        """Return the names of the files of the plan and its tests, below the folder."""
-        return set(self._kept())
-
-    def _kept(self) -> dict[str, LayerFile]:
-        tests = host_script.test_script(self.plan, self.folder)
-        runner = LayerFile.of_text(f"{_KEPT}/{host_script.RUN_TESTS}", tests)
-        files_of = (*build_files.kept(self.plan), runner)
-        return {str(Path(file.path).relative_to(_KEPT)): file for file in files_of}
 
     def write_activation(self) -> None:
         """Write the activation scripts. They may be in use: each is replaced in one step."""
@@ -104,7 +94,9 @@ class HostSteps:
         They run from `scratch`: a version in use keeps its own until these pass.
         """
         with _made(self.scratch):
-            write_files(self.scratch, self._kept().values(), _KEPT)
+            kept = kept_files(self.plan, self.folder)
+            with name_folder_in_errors(self.scratch, TEMPORARY_FIX):
+                write_files(self.scratch, kept.values(), _KEPT)
             return run_tests(self.scratch, layers, self.scratch, self.log, self.watcher)
 
     def _run(self, number: int) -> None:
@@ -131,6 +123,14 @@ class HostSteps:
         command = ["bash", "--noprofile", "--norc", "-c", script]
         env = {**environment(), **variables}
         return processes.stream(command, log=self.log, on_line=self.watcher, env=env)
+
+
+def kept_files(plan: Plan, folder: Path) -> dict[str, LayerFile]:
+    """Return the files of the plan and its tests, by their names below the folder."""
+    tests = host_script.test_script(plan, folder)
+    runner = LayerFile.of_text(f"{_KEPT}/{host_script.RUN_TESTS}", tests)
+    files_of = (*build_files.kept(plan), runner)
+    return {str(Path(file.path).relative_to(_KEPT)): file for file in files_of}
 
 
 def run_tests(

@@ -6,6 +6,7 @@ Nobody else can read it: the settings may hold passwords. The job removes them w
 """
 
 import json
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -28,7 +29,9 @@ from sifwright.system import files, small_file
 SCRIPT, SETTINGS, STATUS = "job.sh", "settings", "status"
 _RECORD = "job.json"
 # Beside the folders of the jobs of an installation.
-_ABOVE = "new-folders.json"
+_NOTE = "new-folders.json"
+# The folders and the log of jobs that install; the end is the first digits of a task's key.
+_INSTALL, _INSTALL_LOG = re.compile(r"install-[0-9a-f]{8}(-[0-9]+)?"), "install.job.log"
 _SHOWN, _MOST = 8, 1000
 # States of a record without an id.
 _CUT_OFF, _SUBMITTING = "a command ended while it submitted it", "being submitted"
@@ -84,36 +87,46 @@ def discard(folder: Path) -> None:
 
 
 def note_new_folders(jobs: Path, folders: Iterable[Path]) -> None:
-    """Note the folders that were made above that of all jobs, for `discard_all`."""
+    """Note which of the folder of all jobs and those above it were made, for `discard_all`.
+
+    Without room for the note, they stay. A failed submission keeps its own message.
+    """
     if jobs.is_dir() and not is_noted(jobs):
         text = json.dumps(list(map(str, folders)))
-        files.write(jobs / _ABOVE, text.encode(), mode=0o600)
+        with suppress(OSError):
+            files.write(jobs / _NOTE, text.encode(), mode=0o600)
 
 
 def is_noted(jobs: Path) -> bool:
     """Return whether the folder was made for the jobs of an installation."""
-    return (jobs / _ABOVE).exists()
+    return (jobs / _NOTE).exists()
 
 
 def discard_all(jobs: Path) -> None:
-    """Remove the folders and logs of the jobs of an installation; other files stay."""
-    above = _new_folders(jobs)
+    """Remove the folders and logs of the jobs of an installation; other files stay.
+
+    Without the note, the folder is somebody else's, and all of it stays.
+    """
+    if not is_noted(jobs):
+        return
+    new = _new_folders(jobs)
     for script in jobs.glob(f"*/{SCRIPT}"):
-        discard(script.parent)
-    for log in (*jobs.glob("*.job.log"), jobs / _ABOVE):
-        log.unlink(missing_ok=True)
+        if _INSTALL.fullmatch(script.parent.name):
+            discard(script.parent)
+    for name in (_INSTALL_LOG, _NOTE):
+        (jobs / name).unlink(missing_ok=True)
     with suppress(OSError):
-        for folder in (jobs, *above):
+        for folder in new:
             folder.rmdir()
 
 
 def _new_folders(jobs: Path) -> list[Path]:
     """Return the noted folders, the innermost first; none if the note is damaged."""
     try:
-        names = set(small_file.read_json(jobs / _ABOVE))
+        names = set(small_file.read_json(jobs / _NOTE))
     except (OSError, ValueError, TypeError):
         return []
-    return [folder for folder in jobs.parents if str(folder) in names]
+    return [folder for folder in (jobs, *jobs.parents) if str(folder) in names]
 
 
 def write(job: SubmittedJob) -> None:

@@ -67,8 +67,8 @@ def _download(address: str, path: Path, settings: Mapping[str, str], stop: Event
         http.open_response(address, way=way, large=True) as answer,
         path.open("xb") as sink,
     ):
-        if not answer.ok:
-            raise NotFetched(f"HTTP {answer.status_code} {answer.reason}")
+        if message := http.failure(answer):
+            raise NotFetched(message)
         for piece in answer.iter_content(_PIECE):
             if stop.is_set():
                 raise NotFetched("the build ended")
