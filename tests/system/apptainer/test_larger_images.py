@@ -106,5 +106,6 @@ def test_a_loader_resumes(full: Sif) -> None:
 
 def test_horovod_adds_up(engine: str, tmp_path: Path) -> None:
     sif = opened(engine, stacks.whole("pytorch-horovod"), tmp_path)
-    sums = [(str(rank), "[3.0]", "MPI") for rank in (0, 1)]
-    assert stacks.sums_of_horovod(sif, "--mpi", "--mpi-args=--allow-run-as-root") == sums
+    for options, controller in (((), "MPI"), (("--gloo",), "Gloo")):
+        sums = [(str(rank), "[3.0]", controller) for rank in (0, 1)]
+        assert stacks.sums_of_horovod(sif, *options) == sums

@@ -98,6 +98,18 @@ def test_a_plan_and_its_module_name_layers_that_no_test_builds(
     assert "by a test" not in run_cli("--project", CHECKOUT, "plan", "local", "pytorch").out
 
 
+def test_a_plan_has_the_depth_of_each_layer(run_cli: Cli, real: Catalog) -> None:
+    planned = run_cli("--project", CHECKOUT, "plan", "lumi", "pytorch-full", "--explain").out
+    step = re.compile(r"[0-9a-f]{12}  (\S+) +((?:ran on )?\S+)  ")
+    depths = {row[1]: row[2] for row in map(step.match, planned.splitlines()) if row}
+    names = ("base-rocm", "apex-rocm", "pytorch-wheel")
+    assert [depths[name] for name in names] == ["compiled", "never", "elsewhere"]
+    (build,) = (build for build in real.layers["base-rocm"].built or () if build.vendor == "amd")
+    assert f"tested by {describe(build)}\n" in planned
+    planned = run_cli("--project", CHECKOUT, "plan", "local", "pytorch").out
+    assert "python-venv         ran on CPUs  " in planned
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/reference/layers.md"])
 def test_pages_name_the_layers_that_no_test_builds(real: Catalog, page: str) -> None:
     text = " ".join((CHECKOUT / page).read_text().split())

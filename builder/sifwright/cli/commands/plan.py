@@ -6,6 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sifwright.catalog.layer_builds import LayerBuild
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import output_of, resolve_plan
 from sifwright.cli.options.output import print_lines, table
@@ -13,9 +14,9 @@ from sifwright.make_image.check_machine import disk_space
 from sifwright.make_image.forecast import forecast
 from sifwright.make_image.forecast.disk_needs import DiskNeeds
 from sifwright.make_image.forecast.forecast import StepForecast
-from sifwright.plan.model import Plan
+from sifwright.plan.model import Plan, Step
 from sifwright.plan.plan_file import plan_document
-from sifwright.plan.tested_builds import untested
+from sifwright.plan.tested_builds import deepest_build, describe, untested
 from sifwright.system.terminal import print_json, print_line, print_table
 
 HELP = "show what a build would run, what is cached, and why"
@@ -60,6 +61,19 @@ def _cells(outlook: StepForecast) -> tuple[str, ...]:
     )
 
 
+def _step_line(*words: str) -> str:
+    return "{:<12}  {:<18}  {:<11}  {}".format(*words)
+
+
+def _explanations(step: Step, build: LayerBuild | None) -> Iterator[str]:
+    """Yield the options with their origins, and the test that has built the layer like this."""
+    for name, value in step.options.items():
+        setting = f"{name} = {value.text or '(empty)'}"
+        yield f"{setting:<44}  {value.origin}"
+    if build:
+        yield f"tested by {describe(build)}"
+
+
 def _document(plan: Plan, output: Path) -> dict[str, object]:
     """Return the plan and its forecast as plain data (docs/reference/plan-json.md)."""
     forecasts = forecast.forecast_steps(plan, output)
@@ -100,13 +114,15 @@ def _summary(forecasts: Sequence[StepForecast]) -> str:
 def _lines(plan: Plan, *, explain: bool) -> Iterator[str]:
     """Yield the steps; to explain them, with their options and the origins."""
     yield f"image {plan.image.name} for site {plan.site.name}"
+    yield _step_line("step", "layer", "tested", "summary")
     for step in plan.steps:
-        yield f"{step.id[:12]}  {step.layer.name:<16}  {step.layer.summary}"
-        for name, value in step.options.items() if explain else ():
-            setting = f"{name} = {value.text or '(empty)'}"
-            yield f"{'':14}{setting:<44}  {value.origin}"
+        layer, build = step.layer, deepest_build(plan, step)
+        depth = build.depth if build else "elsewhere" if layer.built else "never"
+        yield _step_line(step.id[:12], layer.name, depth, layer.summary)
+        if explain:
+            yield from (f"{'':14}{text}" for text in _explanations(step, build))
     for item in plan.left_out:
-        yield f"{'left out':<12}  {item.layer:<16}  {item.reason}"
+        yield _step_line("left out", item.layer, "", item.reason)
     missing = untested(plan)
     if missing.never:
         yield f"{'never built':<12}  by a test of sifwright: {', '.join(missing.never)}"
