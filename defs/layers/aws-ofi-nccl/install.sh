@@ -24,6 +24,7 @@ case $OPT_GPU in
     # PyTorch's ROCm wheel brings a HIP of its own. A process loads it first, and the plugin takes it,
     # because it has the same SONAME. The proof in test.sh would show another SONAME.
     rpath+=:/opt/rocm/lib
+    files/share-hsa-runtime "$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" /opt/libfabric
     ;;
   nvidia)
     # 1.8 looks for the driver's library, which is on machines with a GPU only, and opens it at run time.

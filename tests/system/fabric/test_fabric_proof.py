@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import ROOT, run
-from tests.system.fabric.toys import FABRIC, FI_INFO, PROOF, World, make_world
+from tests.system.fabric.toys import FABRIC, FI_INFO, LIBRARY, PROOF, World, make_world
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+SHARE = ROOT / "defs" / "layers" / "aws-ofi-nccl" / "files" / "share-hsa-runtime"
 
 
 @pytest.fixture(scope="module")
@@ -282,6 +284,29 @@ def test_the_hip_of_a_wheel_serves_a_plugin_for_the_same_release(world: World) -
     world.torch(world.system / "libnccl.so.2", wheel / "libamdhip64.so")
     done = world.prove()
     assert done.returncode == 0, done.stdout
+
+
+def test_rocm_as_python_packages(world: World) -> None:
+    """Give libfabric the HSA runtime of torch, in place of a second one in /opt/rocm."""
+    packages, rocm = world.folder / "packages", world.folder / "rocm" / "libhsa-runtime64.so"
+    runtime = packages / "_rocm_sdk_core" / "lib" / "libhsa-runtime64.so.1"
+    rccl = packages / "_rocm_sdk_libraries" / "lib" / "librccl.so.1"
+    for path in (runtime, rocm):
+        world.library(path, "int hsa = 1;\n", soname=runtime.name)
+    names = '"librccl-net", "libnccl-net.so", "ncclNetPlugin_v10"'
+    source = LIBRARY.replace("NAMES", names).replace("VERSION", "22705")
+    world.library(rccl, source, runtime)
+    fabric = world.fabric / "lib" / "libfabric.so.1"
+    world.library(fabric, FABRIC.replace("libcudart", "libhsa-runtime64"))
+    (opened := fabric.with_name(rocm.name)).symlink_to(rocm)
+    world.torch(rccl, cuda=None, hip="7.14")
+    done = world.prove(gpu="amd")
+    two = f"BROKEN (c) one process gets 2 libhsa-runtime64: {runtime}, {rocm}\n"
+    assert two in done.stdout, done.stdout
+    for _ in range(2):
+        assert run([SHARE, packages, world.fabric]).returncode == 0
+        assert world.prove(gpu="amd").returncode == 0
+    assert (opened.resolve(), runtime.with_suffix("").readlink().name) == (runtime, runtime.name)
 
 
 def test_an_rpath_of_nccl_comes_before_the_cache(world: World) -> None:
