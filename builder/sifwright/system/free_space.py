@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,10 +27,19 @@ class Room:
 
     @classmethod
     def of(cls, *folders: Path) -> Room:
-        """Return the room of the folders and all that is in them; links are not followed."""
-        paths = (path for folder in folders for path in (folder, *folder.rglob("*")))
-        blocks = {status.st_ino: status.st_blocks for status in map(os.lstat, paths)}
-        return cls(size=sum(blocks.values()) * _BLOCK, inodes=len(blocks))
+        """Return the room that is free after the folders' removal; links are not followed.
+
+        A file that has a name outside of them stays.
+        """
+        paths = (path for folder in folders for path in folder.rglob("*"))
+        every = [os.lstat(path) for path in (*filter(os.path.lexists, folders), *paths)]
+        names = Counter(status.st_ino for status in every)
+        gone = {
+            status.st_ino: status.st_blocks
+            for status in every
+            if stat.S_ISDIR(status.st_mode) or names[status.st_ino] == status.st_nlink
+        }
+        return cls(size=sum(gone.values()) * _BLOCK, inodes=len(gone))
 
 
 _NONE = Room()
@@ -39,11 +50,12 @@ def require_free_space(
 ) -> None:
     """Raise `MachineError` if there is not so much room now; `purpose` follows on 'are needed'.
 
-    `freed` is the room of what will be removed before.
+    `freed` is the room of unfinished versions that will be removed before.
     """
-    free = shutil.disk_usage(nearest_existing_parent(folder)).free + freed.size
-    if free < size:
+    free = shutil.disk_usage(nearest_existing_parent(folder)).free
+    if free + freed.size < size:
         message = f"{needed_text(size)} are needed {purpose}, {free_text(free)} are free"
+        message += f", and {free_text(freed.size)} of unfinished versions" if freed.size else ""
         raise MachineError.of(message, where=str(folder), fix=fix)
 
 
@@ -53,10 +65,10 @@ def lacking_inodes(folder: Path, files: int, freed: Room = _NONE) -> str:
     Some file systems make inodes as they need them (btrfs).
     """
     status = os.statvfs(nearest_existing_parent(folder))
-    free = status.f_favail + freed.inodes
-    if not status.f_files or free >= files:
+    if not status.f_files or status.f_favail + freed.inodes >= files:
         return ""
-    return f"{files} files are needed below it, {free} inodes are free"
+    more = f", and {freed.inodes} of unfinished versions" if freed.inodes else ""
+    return f"{files} files are needed below it, {status.f_favail} inodes are free{more}"
 
 
 def needed_text(size: int) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.system.free_space import Room
 from sifwright.system.liveness import ProcessIdentity
 from sifwright.system.tempdirs import TEMPORARY_FIX
 from tests.conftest import run
@@ -159,6 +160,22 @@ def test_inodes_of_an_earlier_try(project: Project, run_cli: Cli) -> None:
     assert (done.code, "removed: " in done.out) == (0, True), done.err
 
 
+def test_room_of_an_earlier_try(project: Project, run_cli: Cli) -> None:
+    """Say both numbers, and leave the try; a file with another name elsewhere stays."""
+    project.add("last", last="false")
+    assert run_cli(*project.words()).code == 6
+    disk, (version,) = project.prefix.parents[1], (project.prefix / "versions").iterdir()
+    (file := version / "file").write_bytes(bytes(_PAGE))
+    own = Room.of(version)
+    (disk / "link").hardlink_to(file)
+    assert Room.of(version) == Room(size=own.size - _PAGE, inodes=own.inodes - 1)
+    use_all_inodes(disk, left=2)
+    project.add("last")
+    done = run_cli(*project.words())
+    free = f"0 inodes are free, and {own.inodes - 1} of unfinished versions"
+    assert (done.code, free in done.err, version.exists()) == (5, True, True), done.err
+
+
 def test_a_step_that_uses_all_inodes(project: Project, run_cli: Cli) -> None:
     """Leave something that uninstall removes, where the next step has more files."""
     touch = f'touch "$INSTALL_PREFIX/"{{1..{_INODES}}} || rm "$INSTALL_PREFIX/"{{1,2}}'
@@ -195,6 +212,6 @@ def test_a_kill_on_a_full_disk(project: Project, run_cli: Cli) -> None:
     project.add("first")
     done = run_cli(*project.words())
     assert (done.code, "up to date" in done.out) == (0, True), done.err
-    assert "unfinished: image tiny for local: its own command" in done.out
+    assert "unfinished: image tiny for local: the next new version" in done.out
     assert len(list((project.prefix / "versions").iterdir())) == 2
     assert not (project.prefix / ".sifwright/tmp").exists()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.install.native import tree_snapshot
 from sifwright.make_image.cache import claims
 from tests.stacks import write
 from tests.system.native.project import Project, as_ordinary_user, make_project
@@ -232,17 +233,56 @@ def test_a_try_beside_the_image_as_it_was(project: Project, run_cli: Cli) -> Non
     }
     project.add("first")
     done = run_cli(*project.words())
-    says = f"unfinished: image tiny for local: its own command finishes or replaces {version}\n"
+    ends = f"the next new version of the image replaces {version}\n"
+    says = f"unfinished: image tiny for local: {ends}"
     assert (done.code, "up to date" in done.out, says in done.out) == (0, True, True), done.out
     project.add("first", last="echo other")
     header = project.folder / "defs/layers/first/layer.yaml"
     small = header.read_text()
     write(header, json.loads(small) | {"disk_mb": 10**9})
-    assert (run_cli(*project.words()).code, version.exists()) == (5, True)
+    done = run_cli(*project.words())
+    assert (done.code, says in done.out, version.exists()) == (5, True, True), done.out
     header.write_text(small)
     done = run_cli(*project.words())
     says = f"removed: {version}, an unfinished version of image tiny for local\n"
     assert (done.code, says in done.out, version.exists()) == (0, True, False), done.out
+
+
+def test_a_try_whose_folder_is_gone(project: Project, run_cli: Cli) -> None:
+    project.add("last", last="false")
+    assert run_cli(*project.words()).code == 6
+    shutil.rmtree(project.prefix / "versions")
+    project.add("last")
+    done = run_cli(*project.words())
+    assert done.code == 0, done.err
+    assert json.loads((project.prefix / "sifwright.json").read_text())["unfinished"] == {}
+
+
+def test_a_try_of_another_process(
+    project: Project, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Leave a try that began after the look at the tries."""
+    assert run_cli(*project.words()).code == 0
+    record = project.prefix / "sifwright.json"
+    version = project.prefix / "versions/0123456789ab"
+
+    def begin(_snapshot: object) -> int:
+        version.mkdir(exist_ok=True)
+        document = json.loads(record.read_text())
+        record.write_text(json.dumps(document | {"unfinished": {version.name: "tiny for local"}}))
+        return 0
+
+    monkeypatch.setattr(tree_snapshot, "recorded_bytes", begin)
+    project.add("last", last="echo other")
+    assert run_cli(*project.words()).code == 0
+    assert version.exists()
+
+
+def test_the_same_value_by_another_word(project: Project, run_cli: Cli) -> None:
+    """Be up to date: the plan is the same, though its document has other origins."""
+    assert run_cli(*project.words()).code == 0
+    done = run_cli(*project.words("--set", f"host.program={sys.executable}"))
+    assert (done.code, "up to date" in done.out) == (0, True), done.out
 
 
 def test_tries_that_fail(project: Project, run_cli: Cli) -> None:

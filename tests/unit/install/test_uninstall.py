@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sifwright.cli.options import submit_jobs
 from sifwright.install.native import uninstall
 from sifwright.install.native.install_steps import HostSteps
+from sifwright.launch.submit import job_folder
 from tests.conftest import sifwright
 from tests.system.native.project import MODULE, make_project
 from tests.system.native.test_kills import PROGRAM
@@ -185,23 +187,33 @@ def test_an_update_whose_tests_fail(project: Project, run_cli: Cli) -> None:
     assert (version / "sifwright/tests/last/test.sh").read_text() == new
 
 
-def test_a_new_test_that_a_kill_kept_out(project: Project, run_cli: Cli) -> None:
-    """Be up to date again once the test is taken back."""
+def test_a_new_test_that_a_kill_kept_out(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    """Be up to date again once the test is taken back, and own its folder."""
     test = project.folder / "defs/layers/first/test.sh"
     content = test.read_text()
     test.unlink()
+    before = listing(tmp_path)
     install(project, run_cli)
     test.write_text(content)
+
+    def stop(steps: HostSteps, _results: object) -> None:
+        (steps.folder / "sifwright/tests/first").mkdir()
+        raise KeyboardInterrupt
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(HostSteps, "finish", lambda _steps, results: _stop(results))
+        patch.setattr(HostSteps, "finish", stop)
         assert run_cli(*project.words()).code == 130
     test.unlink()
     for says in ("installed: ", "up to date: "):
         assert says in run_cli(*project.words()).out
+    assert run_cli("uninstall", project.prefix).code == 0
+    assert listing(tmp_path) == before
 
 
 def test_a_test_that_is_gone(project: Project, run_cli: Cli) -> None:
-    """Drop it from the version in use, and leave others' files beside it."""
+    """Drop it from the version in use; leave others' files beside it, and those of steps."""
+    folder = "$INSTALL_PREFIX/last/sifwright/tests/x"
+    project.add("last", last=f'mkdir -p "{folder}"; touch "{folder}/test.sh"')
     install(project, run_cli)
     tests = (project.prefix / "current").resolve() / "sifwright/tests"
     mine = {write(tests / "first/mine"), write(tests / "mine/test.sh")}
@@ -272,7 +284,7 @@ def test_the_folders_of_jobs_go_as_well(
 def test_a_folder_of_jobs_that_was_there(project: Project, run_cli: Cli, tmp_path: Path) -> None:
     """Leave it, and all that is not of a job that installs."""
     jobs = project.prefix.with_name("prefix.jobs")
-    for name in ("mine/job.sh", "install-mine/job.sh", "mine.job.log"):
+    for name in ("mine/job.sh", "install-mine/job.sh", "install-deadbeef/job.sh", "mine.job.log"):
         write(jobs / name)
     before = listing(tmp_path)
     assert run_cli(*project.words("--submit=print:slurm")).code == 0
@@ -288,6 +300,21 @@ def test_an_empty_folder_of_jobs_stays(project: Project, run_cli: Cli, tmp_path:
     assert run_cli(*project.words("--submit=print:slurm")).code == 0
     assert run_cli("uninstall", project.prefix).code == 0
     assert listing(tmp_path) == before
+
+
+def test_the_note_of_a_submission_comes_first(
+    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let a kill leave no job without it; without a job there is no note."""
+    jobs, before = project.prefix.with_name("prefix.jobs"), listing(tmp_path)
+    noted = []
+
+    def submit(*_arguments: object) -> None:
+        noted.append(job_folder.is_noted(jobs))
+
+    monkeypatch.setattr(submit_jobs, "submit_tasks", submit)
+    assert run_cli(*project.words("--submit=print:slurm")).code == 0
+    assert (noted, listing(tmp_path)) == ([True], before)
 
 
 def test_jobs_of_others_beside_an_installation(

@@ -81,7 +81,8 @@ def test_an_optional_place_stays_empty(
     plan = _plan(project, write(IMAGE, PLACES), extra)
     assert _names(plan) == ["base", "tool"]
     shown = run_cli("--project", project, "plan", "here").out
-    assert f" left out extra {reason} " in " ".join(shown.split())
+    assert f" left out extra {reason} " in (words := " ".join(shown.split()))
+    assert " base - " in words, "its header does not say"
     document = json.loads(run_cli("--project", project, "plan", "here", "--json").out)
     assert document["left_out"] == {"extra": reason}
 

@@ -1,7 +1,7 @@
 """The command `install`: an image's layers as an installation on the host."""
 
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def run(arguments: Namespace) -> None:
         return
     print_lines(submission.way_out(arguments, request.plan.site), progress.note)
     is_current = request.is_current
-    _name_unfinished(request, progress.note, () if is_current else request.earlier_tries)
+    _name_unfinished(request, progress.note)
     state = "up to date"
     if is_current:
         # A reader may remove nothing, and another process may install another version.
@@ -69,14 +69,15 @@ def run(arguments: Namespace) -> None:
     _report(request, _module(arguments, request.plan), state, progress.note)
 
 
-def _name_unfinished(
-    request: NativeRequest, note: Callable[[str], None], removed: Sequence[str]
-) -> None:
-    """Name the unfinished versions that stay."""
+def _name_unfinished(request: NativeRequest, note: Callable[[str], None]) -> None:
+    """Name the unfinished versions beside that of the plan."""
     for name, image in sorted(request.folder.unfinished().items()):
         version = request.folder.versions / name
-        if version != request.version and name not in removed and version.exists():
-            note(f"unfinished: image {image}: its own command finishes or replaces {version}")
+        ends = "its own command finishes or replaces"
+        if image == request.image:
+            ends = "the next new version of the image replaces"
+        if version != request.version and version.exists():
+            note(f"unfinished: image {image}: {ends} {version}")
 
 
 def _request(arguments: Namespace, folder: NativeFolder) -> NativeRequest:
@@ -124,11 +125,8 @@ def _submit(arguments: Namespace, request: NativeRequest, note: Callable[[str], 
     )
     chain = [] if request.is_current else [installation_task(plan, str(root), words)]
     home = jobs_place.of_installation(str(root))
-    new = [folder for folder in (home.jobs, *home.jobs.parents) if not folder.exists()]
-    try:
+    with job_folder.noted(home.jobs):
         submit_jobs.submit_tasks(arguments, [plan.site], [chain], home, note)
-    finally:
-        job_folder.note_new_folders(home.jobs, new)
 
 
 def _module(arguments: Namespace, plan: Plan) -> str:

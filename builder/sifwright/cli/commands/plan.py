@@ -24,7 +24,7 @@ GROUP = "describe"
 ARGUMENTS = (
     *shared.PLAN,
     shared.OUTPUT_FOLDER,
-    shared.switch("--explain", "show every option and who set it"),
+    shared.switch("--explain", "show every option and who set it, and the test of each layer"),
     shared.JSON,
 )
 
@@ -117,7 +117,8 @@ def _lines(plan: Plan, *, explain: bool) -> Iterator[str]:
     yield _step_line("step", "layer", "tested", "summary")
     for step in plan.steps:
         layer, build = step.layer, deepest_build(plan, step)
-        depth = build.depth if build else "elsewhere" if layer.built else "never"
+        other = "-" if layer.built is None else "elsewhere" if layer.built else "never"
+        depth = build.depth if build else other
         yield _step_line(step.id[:12], layer.name, depth, layer.summary)
         if explain:
             yield from (f"{'':14}{text}" for text in _explanations(step, build))

@@ -14,7 +14,7 @@ from sifwright.catalog.model import LayerFile
 from sifwright.errors import TestError
 from sifwright.install.native import host_needs, install_steps, tree_snapshot
 from sifwright.install.native.claim import claimed
-from sifwright.install.native.install_steps import HostSteps, kept_files
+from sifwright.install.native.install_steps import HostSteps, kept_files, with_parents
 from sifwright.install.native.native_folder import InstalledVersion, NativeFolder
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps.step_engine import run_steps
@@ -23,7 +23,7 @@ from sifwright.system import files, free_space, liveness
 from sifwright.system.progress import Progress, Timer
 from sifwright.system.tempdirs import name_folder_in_errors, remove
 
-_TESTS = "sifwright/tests/*/test.sh"
+_TESTS, _PLAN = "/sifwright/tests/*/test.sh", "sifwright/plan.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +54,7 @@ class NativeRequest:
             and link.is_symlink()
             and link.resolve() == self.version.resolve()
             and not self.old_tests
-            and all(_has_text(self.version / path, file) for path, file in self._kept.items())
+            and all(_has_text(self.version / path, file) for path, file in self._tests.items())
             and all(self._is_written(*item) for item in self.modulefiles.items())
             and (folder.easyconfigs / self.easyconfig[0]).exists()
         )
@@ -63,12 +63,14 @@ class NativeRequest:
     def old_tests(self) -> list[Path]:
         """Return the installed tests of layers that have none any more."""
         recorded = tree_snapshot.read_names(self.folder.names(self.version)) or set()
-        old = (name for name in recorded - self._kept.keys() if PurePath(name).match(_TESTS))
-        return [self.version / name for name in sorted(old) if (self.version / name).exists()]
+        old = (name for name in recorded - self._tests.keys() if PurePath("/", name).match(_TESTS))
+        return [path for name in sorted(old) if (path := self.version / name).exists()]
 
     @property
-    def _kept(self) -> dict[str, LayerFile]:
-        return kept_files(self.plan, self.version)
+    def _tests(self) -> dict[str, LayerFile]:
+        """Return the tests and their programs; the plan has origins of options, which change."""
+        kept = kept_files(self.plan, self.version)
+        return {name: kept[name] for name in kept.keys() - {_PLAN}}
 
     @property
     def image(self) -> str:
@@ -93,7 +95,7 @@ class NativeRequest:
 
 
 def _has_text(path: Path, file: LayerFile) -> bool:
-    return path.exists() and path.read_bytes() == file.data
+    return path.is_file() and path.read_bytes() == file.data
 
 
 def install(request: NativeRequest, progress: Progress) -> None:
@@ -137,9 +139,11 @@ def _check_host(request: NativeRequest, progress: Progress) -> None:
 def _make_room(request: NativeRequest, progress: Progress) -> None:
     """Remove earlier tries of the image, if there is room for the plan then."""
     folder = request.folder
-    with claimed(folder, on_full_disk=True) if folder.unfinished() else nullcontext():
+    has_tries = bool(request.earlier_tries)
+    with claimed(folder, on_full_disk=True) if has_tries else nullcontext():
         there = tree_snapshot.recorded_bytes(folder.snapshot(request.version))
-        tries = [folder.versions / name for name in request.earlier_tries]
+        # Without the claim, another process may have begun one now.
+        tries = [folder.versions / name for name in request.earlier_tries if has_tries]
         freed = free_space.Room.of(*tries)
         host_needs.require_space(request.plan, folder.root, folder.scratch, there, freed)
         for version in tries:
@@ -202,7 +206,7 @@ def _update_version(request: NativeRequest, steps: HostSteps) -> None:
     """Put new tests and new variables of the site in place, after the tests have passed."""
     _test(request, steps)
     names = request.folder.names(request.version)
-    tree_snapshot.add_names(names, set(kept_files(request.plan, request.version)))
+    tree_snapshot.add_names(names, with_parents(kept_files(request.plan, request.version)))
     steps.finish([])
     for test in request.old_tests:
         test.unlink()

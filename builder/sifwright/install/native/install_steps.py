@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,6 +131,11 @@ def kept_files(plan: Plan, folder: Path) -> dict[str, LayerFile]:
     runner = LayerFile.of_text(f"{_KEPT}/{host_script.RUN_TESTS}", tests)
     files_of = (*build_files.kept(plan), runner)
     return {str(Path(file.path).relative_to(_KEPT)): file for file in files_of}
+
+
+def with_parents(names: Iterable[str]) -> set[str]:
+    """Return the names of files with those of the folders above them."""
+    return {str(path) for name in names for path in (Path(name), *Path(name).parents[:-1])}
 
 
 def run_tests(

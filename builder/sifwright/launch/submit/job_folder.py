@@ -8,8 +8,8 @@ Nobody else can read it: the settings may hold passwords. The job removes them w
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -31,7 +31,7 @@ _RECORD = "job.json"
 # Beside the folders of the jobs of an installation.
 _NOTE = "new-folders.json"
 # The folders and the log of jobs that install; the end is the first digits of a task's key.
-_INSTALL, _INSTALL_LOG = re.compile(r"install-[0-9a-f]{8}(-[0-9]+)?"), "install.job.log"
+_INSTALL, _LOG = re.compile(r"install-[0-9a-f]{8}(-[0-9]+)?"), "install.job.log"
 _SHOWN, _MOST = 8, 1000
 # States of a record without an id.
 _CUT_OFF, _SUBMITTING = "a command ended while it submitted it", "being submitted"
@@ -86,47 +86,63 @@ def discard(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def note_new_folders(jobs: Path, folders: Iterable[Path]) -> None:
-    """Note which of the folder of all jobs and those above it were made, for `discard_all`.
+@contextmanager
+def noted(jobs: Path) -> Iterator[None]:
+    """Note what is there before an installation's first job, for `discard_all`.
 
-    Without room for the note, they stay. A failed submission keeps its own message.
+    The note comes before the job: a kill leaves it. If no job is made inside, it goes.
     """
-    if jobs.is_dir() and not is_noted(jobs):
-        text = json.dumps(list(map(str, folders)))
-        with suppress(OSError):
-            files.write(jobs / _NOTE, text.encode(), mode=0o600)
+    if is_noted(jobs):
+        yield
+        return
+    others = [path.name for path in jobs.iterdir()] if jobs.is_dir() else []
+    new = [str(folder) for folder in (jobs, *jobs.parents) if not folder.exists()]
+    jobs.mkdir(parents=True, exist_ok=True)
+    try:
+        files.write(jobs / _NOTE, json.dumps({"new": new, "others": others}).encode(), mode=0o600)
+        yield
+    finally:
+        if not _own(jobs, others):
+            _remove_empty(jobs, new)
 
 
 def is_noted(jobs: Path) -> bool:
-    """Return whether the folder was made for the jobs of an installation."""
+    """Return whether jobs of an installation were made there."""
     return (jobs / _NOTE).exists()
 
 
 def discard_all(jobs: Path) -> None:
-    """Remove the folders and logs of the jobs of an installation; other files stay.
+    """Remove the folders and the log of the jobs of an installation; other files stay.
 
-    Without the note, the folder is somebody else's, and all of it stays.
+    Without a note that can be read, all of it may be somebody else's.
     """
-    if not is_noted(jobs):
-        return
-    new = _new_folders(jobs)
-    for script in jobs.glob(f"*/{SCRIPT}"):
-        if _INSTALL.fullmatch(script.parent.name):
-            discard(script.parent)
-    for name in (_INSTALL_LOG, _NOTE):
-        (jobs / name).unlink(missing_ok=True)
-    with suppress(OSError):
-        for folder in new:
-            folder.rmdir()
-
-
-def _new_folders(jobs: Path) -> list[Path]:
-    """Return the noted folders, the innermost first; none if the note is damaged."""
     try:
-        names = set(small_file.read_json(jobs / _NOTE))
-    except (OSError, ValueError, TypeError):
-        return []
-    return [folder for folder in (jobs, *jobs.parents) if str(folder) in names]
+        note = small_file.read_json(jobs / _NOTE)
+        if isinstance(note, list):  # of earlier versions: the folders above
+            note = {"new": [str(jobs), *note], "others": []}
+        new, others = set(note["new"]), set(note["others"])
+    except (OSError, ValueError, TypeError, LookupError):
+        return
+    for folder in _own(jobs, others):
+        discard(folder)
+    if _LOG not in others:
+        (jobs / _LOG).unlink(missing_ok=True)
+    _remove_empty(jobs, new)
+
+
+def _own(jobs: Path, others: Container[str]) -> list[Path]:
+    """Return the folders of jobs that are not in `others`, the names that were there before."""
+    folders = (script.parent for script in jobs.glob(f"*/{SCRIPT}"))
+    return [x for x in folders if _INSTALL.fullmatch(x.name) and x.name not in others]
+
+
+def _remove_empty(jobs: Path, new: Container[str]) -> None:
+    """Remove the note, and the new folders from the innermost on, until one has files."""
+    (jobs / _NOTE).unlink(missing_ok=True)
+    with suppress(OSError):
+        for folder in (jobs, *jobs.parents):
+            if str(folder) in new:
+                folder.rmdir()
 
 
 def write(job: SubmittedJob) -> None:
