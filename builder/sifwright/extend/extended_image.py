@@ -11,6 +11,7 @@ from sifwright.errors import PlanError, Problem, UsageError
 from sifwright.extend.read_requirements import ParsedRequirement, Requirements
 from sifwright.plan.model import Step
 from sifwright.plan.resolve import get_or_suggest, resolve
+from sifwright.system.terminal import first_names
 
 LAYER, CONDA = "python-packages", "conda"
 _SHOWN = 5
@@ -152,5 +153,4 @@ def _downloads(requirements: Requirements, held: frozenset[str]) -> Iterator[Dow
 
 def _names(wanted: Sequence[ParsedRequirement]) -> str:
     names = [item.requirement.name for item in wanted] or ["packages of conda"]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
+    return first_names(names, _SHOWN)

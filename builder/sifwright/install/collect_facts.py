@@ -12,7 +12,6 @@ from sifwright.images.sif import sif_file as sif_image
 from sifwright.images.sif.fingerprint import measure
 from sifwright.images.sif.format import DataType
 from sifwright.install import inspect_foreign_image, installed_image
-from sifwright.install.easybuild_folder import as_json
 from sifwright.install.installed_image import InstalledImage
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan import plan_file
@@ -70,7 +69,8 @@ def from_foreign(site: Site, sif: Path) -> tuple[InstalledImage, dict[str, bytes
         **measure(sif).document,
         **asdict(inspected),
     }
-    notes = {"record.json": as_json(record), "licences.txt": _licences(sif)}
+    text = json.dumps(record, indent=1) + "\n"
+    notes = {"record.json": text.encode(), "licences.txt": _licences(sif)}
     definition = _definition(sif)
     return inspected, {**notes, **({f"{sif.stem}.def": definition} if definition else {})}
 

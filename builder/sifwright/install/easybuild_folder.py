@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -137,7 +136,3 @@ def _remove_others(folder: Path, stem: str) -> None:
     for path in folder.glob(f"{NAME}-*-singularity-*"):
         if not path.name.startswith((f"{stem}.", f"{stem}-notes.")):
             path.unlink()
-
-
-def as_json(document: Mapping[str, object]) -> bytes:
-    return (json.dumps(document, indent=1) + "\n").encode()

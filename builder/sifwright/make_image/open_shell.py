@@ -1,5 +1,6 @@
 """Builds that end before the image: a shell in the state before a layer, or its results alone."""
 
+import subprocess
 from dataclasses import replace
 
 from sifwright.catalog.schema import did_you_mean
@@ -9,7 +10,6 @@ from sifwright.make_image.prepare_build import prepare_build
 from sifwright.make_image.resolve_request.build_request import BuildRequest
 from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan
-from sifwright.system import processes
 from sifwright.system.progress import Progress, Timer
 
 _HINT = "before layer '{layer}': bash install.sh runs it; what you change is gone after 'exit'"
@@ -35,7 +35,7 @@ def open_shell(request: BuildRequest, progress: Progress) -> int:
         command = run_steps(engine, number, engine.shell)
         timer.finish("done")
         progress.note(_HINT.format(layer=layer))
-        return processes.interact(command, env=context.environment())
+        return subprocess.run(command, check=False, env=context.environment()).returncode
 
 
 def build_steps(request: BuildRequest, layer: str, progress: Progress) -> None:

@@ -97,6 +97,10 @@ class Plan:
         """Return the variables that layers set, without the actions of their rules."""
         return {rule.name: rule.value for step in self.steps for rule in step.layer.env}
 
+    def step(self, layer: str) -> Step | None:
+        """Return the step of a layer; None if the image is without it."""
+        return next((step for step in self.steps if step.layer.name == layer), None)
+
     def declared_bytes(self, step: Step) -> int:
         """Return the bytes that a layer and its facts name; see schemas/layer.json."""
         facts = (self.facts.get(name, "") for name in step.layer.facts if name.endswith("-mb"))

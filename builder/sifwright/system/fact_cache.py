@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from sifwright.errors import MachineError
-from sifwright.system import cache_folder, small_file
+from sifwright.system import cache_folder, files, small_file
 from sifwright.system.tempdirs import workspace
 
 
@@ -40,9 +40,9 @@ def write(name: str, data: dict[str, Any]) -> None:
             return
         with workspace(folder) as staging:
             facts = json.dumps(data).encode()
-            (staging / name).touch(mode=0o600)  # definitions may be private
-            (staging / name).write_bytes(_digest(facts) + b"\n" + facts)
-            (staging / name).replace(folder / name)
+            # Definitions may be private.
+            new = files.write_private(staging / name, _digest(facts) + b"\n" + facts)
+            new.replace(folder / name)
 
 
 def _digest(facts: bytes) -> bytes:

@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -109,6 +109,13 @@ def write(path: Path, data: bytes, *, mode: int, beside: Path | None = None) -> 
         publish(finished, path)
 
 
+def write_private(path: Path, data: bytes) -> Path:
+    """Write a new file that can hold passwords, and return it: private from the first byte on."""
+    path.touch(mode=0o600)
+    path.write_bytes(data)
+    return path
+
+
 def relink(link: Path, target: str, folder: Path) -> None:
     """Point a symbolic link elsewhere in one step; `folder` is for the new one."""
     new = folder / link.name
@@ -125,6 +132,13 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sha256_of_blocks(blocks: Iterable[bytes | memoryview]) -> str:
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def sha256(path: Path) -> str:

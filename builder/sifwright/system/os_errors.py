@@ -28,7 +28,7 @@ def remedy(error: OSError, elsewhere: str) -> str:
     return f"{_REMEDIES.get(error.errno or 0, _OTHER)}, or {elsewhere}."
 
 
-def exhausted(folder: Path, *, was_full: bool = False) -> str:
+def exhausted(folder: Path, *, was_full: bool) -> str:
     """Return what the folder's file system has no more of; empty if there is some of everything.
 
     A file system that `was_full` may have some of it again, as files were removed since.

@@ -48,11 +48,6 @@ def capture(
         return subprocess.CompletedProcess(command, 124, "", f"no answer in {timeout:.0f} s")
 
 
-def interact(command: Sequence[str], *, env: Mapping[str, str]) -> int:
-    """Run a command on the user's own terminal, or what stands for it; returns its exit status."""
-    return subprocess.run(command, check=False, env=env).returncode
-
-
 @contextmanager
 def background(
     command: Sequence[str], *, env: Mapping[str, str], log: Path

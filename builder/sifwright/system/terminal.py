@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -62,6 +62,12 @@ def ranges(numbers: Iterable[int]) -> str:
     ends = sorted(number for number in known if number + 1 not in known)
     pairs = zip(starts, ends, strict=True)
     return ",".join(str(start) if start == end else f"{start}-{end}" for start, end in pairs)
+
+
+def first_names(names: Sequence[str], most: int) -> str:
+    """Return the first names on one line, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 # The bytes from 128 that are no UTF-8, as surrogateescape (PEP 383) keeps them.

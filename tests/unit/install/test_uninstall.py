@@ -113,7 +113,7 @@ def test_many_names(project: Project, run_cli: Cli) -> None:
     for number in range(12):
         write(project.prefix / f"file-{number:02}")
     done = run_cli("uninstall", project.prefix)
-    assert "file-09, and 2 more" in done.out
+    assert "file-09 and 2 more" in done.out
 
 
 def test_installed_again_beside_files_of_others(project: Project, run_cli: Cli) -> None:

@@ -110,7 +110,7 @@ def _tasks(arguments: Namespace, plan: Plan) -> list[Task]:
         *([f"--layout={arguments.layout}"] if arguments.layout else []),
     )
     request = request_build(plan, output, _options(arguments, plan))
-    return image_tasks(request, words)
+    return list(image_tasks(request, words))
 
 
 def build(arguments: Namespace) -> None:

@@ -89,8 +89,7 @@ def _locked(arguments: Namespace, catalog: Catalog, image: str) -> Requirements:
         Path(arguments.lock), catalog, arguments.site, image, arguments.settings
     )
     if not arguments.dry_run:
-        for note in notes:
-            progress_of(arguments).note(note)
+        print_lines(notes, progress_of(arguments).note)
     return requirements
 
 

@@ -1,6 +1,7 @@
 """The command `lint`: mistakes in the settings of a site or an image."""
 
 from argparse import Namespace
+from dataclasses import asdict
 from functools import partial
 
 from sifwright.catalog.project_folder import project_folder
@@ -23,6 +24,6 @@ def run(arguments: Namespace) -> None:
     names = (arguments.site, arguments.image)
     looked = partial(with_image, arguments=arguments)
     report = lint_site(definitions(arguments), defs, names, arguments.settings, looked=looked)
-    print_answer(arguments, report.document, report.lines())
+    print_answer(arguments, partial(asdict, report), report.lines())
     if error := report.error():
         raise error

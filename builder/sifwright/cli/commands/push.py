@@ -44,7 +44,7 @@ def _licences(sif: Path) -> Iterator[str]:
     """Yield notes about licences, by the SBOM of the image, else by its files."""
     sbom = sif_file.data_of_kind(sif_file.read(sif), DataType.SBOM)
     with suppress(ValueError):
-        if sbom and (names := [f"{part.name} ({part.reason})" for part in restricted(sbom)]):
+        if sbom and (names := restricted(sbom)):
             yield (
                 f"licences restrict the distribution of {len(names)} packages, such as {names[0]}:"
                 " push only where all readers may have them"

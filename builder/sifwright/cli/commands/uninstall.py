@@ -7,10 +7,10 @@ from pathlib import Path
 from sifwright.cli.options import arguments as shared
 from sifwright.errors import UsageError
 from sifwright.install.native.claim import claimed
-from sifwright.install.native.native_folder import NativeFolder, first_names, native_folder
+from sifwright.install.native.native_folder import MOST_NAMES, NativeFolder, native_folder
 from sifwright.install.native.uninstall import uninstall
 from sifwright.launch.submit import job_claim, job_folder, jobs_place
-from sifwright.system.terminal import print_line
+from sifwright.system.terminal import first_names, print_line
 
 HELP = "remove an installation that 'install' has made"
 GROUP = "install"
@@ -30,7 +30,9 @@ def run(arguments: Namespace) -> None:
         job_folder.discard_all(jobs)
     print_line(f"uninstalled: {arguments.prefix}")
     if others:
-        print_line(f"not from 'sifwright install', so still there: {first_names(others)}")
+        print_line(
+            f"not from 'sifwright install', so still there: {first_names(others, MOST_NAMES)}"
+        )
         print_line("Move these away before you install there again.")
 
 

@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from sifwright.extend.locks.model import AGAIN, Lock, read_yaml, refused
+from sifwright.system.terminal import first_names
 
 _KINDS = ("pypi", "conda", "conda_source")
 _FORMATS = (5, 6, 7)
@@ -113,8 +114,7 @@ def _lock(path: Path, pylock: Pylock, packages: Mapping[str, Any], conda: bool) 
         return Lock(path=path, pylock=pylock, python=python, conda=_options(packages, path, python))
     own = _needed(packages)
     if others := sorted(packages.keys() - own):
-        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-        message = f"it locks packages of conda ({', '.join(others[:_SHOWN])}{more})"
+        message = f"it locks packages of conda ({first_names(others, _SHOWN)})"
         fix = "Take them from PyPI (pixi add --pypi NAME), or extend an image with the layer conda."
         raise refused(path, f"{message}, and the image has no conda", fix)
     note = f"{path}: the image's own Python {python} does for that of conda"

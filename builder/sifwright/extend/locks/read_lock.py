@@ -39,7 +39,7 @@ def read_locked(
         return resolve(with_layer, site, extension.name, settings)
 
     before = plan({})
-    conda = any(step.layer.name == extended_image.CONDA for step in before.steps)
+    conda = before.step(extended_image.CONDA) is not None
     lock = read_lock(path, before.site.processor, conda=conda)
     base = plan(lock.conda)
     target = Target(

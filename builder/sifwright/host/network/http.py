@@ -144,22 +144,19 @@ def unreachable(url: str, headers: Mapping[str, str] | None = None) -> str:
         return "" if path.exists() else "there is no such file"
     try:
         with open_response(url, method="HEAD", headers=headers) as answer:
-            status, words = answer.status_code, answer.reason
-        if status in _REFUSES_HEAD:
+            message = failure(answer)
+        if answer.status_code in _REFUSES_HEAD:
             with open_response(url, headers=headers) as answer:
-                status, words = answer.status_code, answer.reason
+                message = failure(answer)
     except OSError as error:
         return root_cause(error)
-    return _failure(status, words)
+    return message
 
 
 def failure(answer: Response) -> str:
     """Return the status and the reason of an answer without the file; else nothing."""
-    return _failure(answer.status_code, answer.reason)
-
-
-def _failure(status: int, reason: str) -> str:
-    return f"HTTP {status} {reason}" if status >= _ERRORS else ""
+    has_failed = answer.status_code >= _ERRORS
+    return f"HTTP {answer.status_code} {answer.reason}" if has_failed else ""
 
 
 def root_cause(error: BaseException) -> str:

@@ -24,7 +24,7 @@ _AT_ONCE = 8
 def address() -> str:
     """Return the first index of pip's settings; nothing where pip is to ask none."""
     settings = pip_settings.settings()
-    if settings.get("no-index", "").lower() in {"1", "true", "yes", "on"}:
+    if settings.get("no-index", "").lower() in sdist.TRUE:
         return ""
     return (settings.get("index-url") or sdist.default_index()).rstrip("/")
 

@@ -22,11 +22,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["NotFound", "Sdist", "default_index", "find", "is_trusted"]
+__all__ = ["TRUE", "NotFound", "Sdist", "default_index", "find", "is_trusted"]
 
 _ACCEPT = "application/vnd.pypi.simple.v1+html, text/html;q=0.5"
 _SECONDS = 60
-_TRUE = ("1", "true", "yes", "on", "y", "t")
+TRUE = ("1", "true", "yes", "on", "y", "t")
 
 
 class NotFound(Exception):
@@ -67,7 +67,7 @@ def find(name: str, version: str, settings: Mapping[str, str]) -> Sdist:
 def _pages(name: str, settings: Mapping[str, str]) -> Iterator[str]:
     """Yield the sources of files: folders and pages of find-links, and pages of indexes."""
     yield from settings.get("PIP_FIND_LINKS", "").split()
-    if settings.get("PIP_NO_INDEX", "").lower() in _TRUE:
+    if settings.get("PIP_NO_INDEX", "").lower() in TRUE:
         return
     index_url = settings.get("PIP_INDEX_URL") or default_index()
     for index in f"{index_url} {settings.get('PIP_EXTRA_INDEX_URL', '')}".split():

@@ -1,10 +1,11 @@
 """The files of an image that are read for its facts, and the part of each that is kept."""
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from sifwright.system.files import sha256_of_blocks
 
 _PIECE = 1 << 18
 # More than any match has, so that none is lost between two pieces.
@@ -117,15 +118,8 @@ def keep(wanted: ReadRule, size: int, file: Readable) -> bytes:
     if wanted.scanned:
         return _scan(wanted.scanned, file)
     if wanted.digested:
-        return _digest(file)
+        return sha256_of_blocks(iter(lambda: file.read(_PIECE), b"")).encode()
     return file.read(size) if wanted.reads(size) else b""
-
-
-def _digest(file: Readable) -> bytes:
-    digest = hashlib.sha256()
-    while piece := file.read(_PIECE):
-        digest.update(piece)
-    return digest.hexdigest().encode()
 
 
 def _scan(patterns: Sequence[bytes], file: Readable) -> bytes:

@@ -1,6 +1,5 @@
 """Read a squashfs file, or one inside a SIF: nothing is unpacked, mounted or started."""
 
-import hashlib
 import struct
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
@@ -15,6 +14,7 @@ from sifwright.images.squashfs.inodes import DIRECTORY, Inode
 from sifwright.images.squashfs.reader import Squashfs
 from sifwright.images.squashfs.stack import Layer
 from sifwright.images.squashfs.structures import BadSquashfs
+from sifwright.system.files import sha256_of_blocks
 
 # Limits of a text and of all texts: dpkg's database has less than 10 MB.
 _MAXIMUM_TEXT, _MAXIMUM_TEXTS = 64 << 20, 512 << 20
@@ -54,7 +54,7 @@ class Squashed:
         """Return the sha256 of some files."""
         with self._opened() as layer:
             inodes = _inodes(layer, set(paths))
-            return {path: _sha256(_blocks(layer, inode)) for path, inode in inodes}
+            return {path: sha256_of_blocks(_blocks(layer, inode)) for path, inode in inodes}
 
     def heads(self, paths: Collection[bytes], size: int) -> dict[bytes, bytes]:
         """Return the first bytes of some files."""
@@ -98,13 +98,6 @@ def _inodes(layer: Layer, wanted: set[bytes] | None = None) -> Iterator[tuple[by
 
 def _blocks(layer: Layer, inode: Inode) -> Iterator[bytes]:
     return layer.squashfs.contents(inode.span) if inode.span else iter(())
-
-
-def _sha256(blocks: Iterator[bytes]) -> str:
-    digest = hashlib.sha256()
-    for block in blocks:
-        digest.update(block)
-    return digest.hexdigest()
 
 
 def _parents(path: bytes) -> Iterator[bytes]:

@@ -194,19 +194,16 @@ def _blob(value: object) -> Blob:
         raise BadImage(f"has {quoted(size)} in place of a size")
     media = _typed(descriptor.get("mediaType") or "", str, "mediaType")
     notes = _typed(descriptor.get("annotations") or {}, dict, "annotations")
+    platform = _typed(descriptor.get("platform") or {}, dict, "platform")
+    names = (platform.get("os"), platform.get("architecture"), platform.get("variant"))
     return Blob(
         digest=digest,
         size=size,
         media=media,
-        platform=_platform(_typed(descriptor.get("platform") or {}, dict, "platform")),
+        platform="/".join(str(name)[:40] for name in names if name),
         name=str(notes.get("org.opencontainers.image.ref.name", "")),
         foreign="foreign" in media or "nondistributable" in media,
     )
-
-
-def _platform(platform: dict[str, Any]) -> str:
-    names = (platform.get("os"), platform.get("architecture"), platform.get("variant"))
-    return "/".join(str(name)[:40] for name in names if name)
 
 
 def _typed(value: Any, kind: type, name: str) -> Any:  # noqa: ANN401  # it is JSON

@@ -1,10 +1,10 @@
 """SIF files, read with distrust."""
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from sifwright.errors import UsageError
@@ -23,6 +23,7 @@ from sifwright.images.sif.format import (
     Header,
     descriptors,
 )
+from sifwright.system.files import sha256_of_blocks
 
 # Definition files and metadata are what is read whole; ours have 200 KB.
 _MAXIMUM_DATA = 64 << 20
@@ -102,11 +103,7 @@ def digest(path: Path, descriptor: Descriptor) -> str:
 
 def sha256_of(*ranges: Range) -> str:
     """Return the sha256 of some bytes of a SIF; raise `SifError`."""
-    sha256 = hashlib.sha256()
-    for where in ranges:
-        for block in _blocks(where):
-            sha256.update(block)
-    return sha256.hexdigest()
+    return sha256_of_blocks(chain.from_iterable(map(_blocks, ranges)))
 
 
 def data_of_kind(image: SifImage, kind: DataType) -> bytes:

@@ -11,12 +11,8 @@ _VERSION = re.compile(r"[0-9a-f]{12}(-[0-9]+)?")
 Checks = Mapping[str, Callable[[str], bool]]
 
 
-def damaged_part(record: object) -> str:
-    """Return the first key whose value `install` does not write; nothing if all are right."""
-    return next(_damaged_parts(record), "")
-
-
-def _damaged_parts(record: object) -> Iterator[str]:
+def damaged_parts(record: object) -> Iterator[str]:
+    """Yield the keys whose values `install` does not write."""
     prefix = record.get("prefix") if isinstance(record, dict) else None
     if not isinstance(record, dict) or not isinstance(prefix, str):
         yield "prefix"

@@ -32,7 +32,8 @@ def claimed(
             try:
                 _claim(folder, stack)
             except OSError as error:
-                if not on_full_disk or error.errno not in NO_ROOM or _is_claimed(folder):
+                is_needless = on_full_disk and error.errno in NO_ROOM
+                if not is_needless or liveness.read_holder(folder.claims / _CLAIM):
                     raise
             yield missing
     finally:
@@ -51,11 +52,6 @@ def _claim(folder: NativeFolder, stack: ExitStack) -> None:
     if not is_ours:
         message = "another process installs or uninstalls there"
         raise MachineError.of(message, where=str(folder.root), fix="Wait for its end.")
-
-
-def _is_claimed(folder: NativeFolder) -> bool:
-    """Return whether a process has claimed the folder and may still run; writes nothing."""
-    return liveness.read_holder(folder.claims / _CLAIM) is not None
 
 
 def _remove_empty(folder: NativeFolder, new: Iterable[str]) -> None:

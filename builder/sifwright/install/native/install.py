@@ -54,8 +54,12 @@ class NativeRequest:
             and link.is_symlink()
             and link.resolve() == self.version.resolve()
             and not self.old_tests
-            and all(_has_text(self.version / path, file) for path, file in self._tests.items())
-            and all(self._is_written(*item) for item in self.modulefiles.items())
+            and all(_has(self.version / path, file.data) for path, file in self._tests.items())
+            # The modulefiles have the site's facts as they are now.
+            and all(
+                _has(folder.modulefiles / path, text.encode())
+                for path, text in self.modulefiles.items()
+            )
             and (folder.easyconfigs / self.easyconfig[0]).exists()
         )
 
@@ -88,14 +92,9 @@ class NativeRequest:
         """Return what the record has of the version; None if it is not complete."""
         return self.folder.complete(self.version)
 
-    def _is_written(self, path: str, text: str) -> bool:
-        """Return whether the modulefile is there, with the site's facts as they are now."""
-        file = self.folder.modulefiles / path
-        return file.exists() and file.read_text(encoding="utf-8") == text
 
-
-def _has_text(path: Path, file: LayerFile) -> bool:
-    return path.is_file() and path.read_bytes() == file.data
+def _has(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == data
 
 
 def install(request: NativeRequest, progress: Progress) -> None:

@@ -105,24 +105,18 @@ class HostSteps:
             with name_folder_in_errors(self.scratch, TEMPORARY_FIX):
                 self._write_build(build, number)
             script = host_script.step_script(self.plan, number, build)
-            if self._bash(script, {"TMPDIR": str(build / "tmp")}) != 0:
+            command = ["bash", "--noprofile", "--norc", "-c", script]
+            env = {**environment(), "TMPDIR": str(build / "tmp")}
+            if processes.stream(command, log=self.log, on_line=self.watcher, env=env) != 0:
                 raise BuildError(self.watcher.problem("the step failed"))
 
     def _write_build(self, build: Path, number: int) -> None:
         build_folder.copy_settings(build, host_settings.prepare_native(self.scratch))
-        write_files(build, self._files(number), build_files.BUILD)
+        files_of_step = build_files.of_step(self.plan.steps[number])
+        write_files(build, (*build_files.programs(), *files_of_step), build_files.BUILD)
         (build / "prefix").write_text(f"{self.folder}\n", encoding="utf-8")
         refusal = host_script.no_packages(self.plan.site)
         (build / "bin/apt-install").write_text(refusal, encoding="utf-8")
-
-    def _files(self, number: int) -> list[LayerFile]:
-        step = self.plan.steps[number]
-        return [*build_files.programs(), *build_files.of_step(step)]
-
-    def _bash(self, script: str, variables: dict[str, str]) -> int:
-        command = ["bash", "--noprofile", "--norc", "-c", script]
-        env = {**environment(), **variables}
-        return processes.stream(command, log=self.log, on_line=self.watcher, env=env)
 
 
 def kept_files(plan: Plan, folder: Path) -> dict[str, LayerFile]:

@@ -39,7 +39,7 @@ def layer_needs(plan: Plan) -> Iterator[LayerNeed]:
     An environment of conda has a Python with headers, and may have the others if packages are
     named.
     """
-    conda = _conda(plan)
+    conda = plan.step(_CONDA)
     has_packages = conda is not None and any(
         conda.options[x].text for x in ("packages", "explicit")
     )
@@ -63,17 +63,13 @@ def problem(plan: Plan, kind: str, name: str) -> Problem:
     # Users of an installation have the modules of jobs.
     key = "modules.host" if first.need.without and not strict else "native.modules"
     fix = f"Name the module that has it in {key} of defs/sites/{plan.site.name}.yaml, or install it"
-    switches = "".join(map(_switch, strict)) + (_CONDA_FIX if strict and _conda(plan) else "")
+    switches = "".join(map(_switch, strict)) + (_CONDA_FIX if strict and plan.step(_CONDA) else "")
     return Problem(
         where=f"site '{plan.site.name}'",
         what=f"{_LACKS[kind].format(name)}{reason}",
         fix=f"{fix} (Debian's package: {first.need.package}){switches}.",
         severity="error" if strict else "note",
     )
-
-
-def _conda(plan: Plan) -> Step | None:
-    return next((step for step in plan.steps if step.layer.name == _CONDA), None)
 
 
 def _switch(item: LayerNeed) -> str:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sifwright.errors import UsageError
-from sifwright.install.native.check_record import damaged_part
+from sifwright.install.native.check_record import damaged_parts
 from sifwright.system import access, cache_folder, liveness, small_file
 from sifwright.system.os_errors import nearest_existing_parent
+from sifwright.system.terminal import first_names
 
 _RECORD, _VERSIONS, _CURRENT = "sifwright.json", "versions", "current"
 # The first line of a script ends a path at a blank (execve(2)), PATH ends one at a colon.
 _PATH = re.compile(r"/[A-Za-z0-9_./+@%=,-]*")
 _LONGEST = 80
-_MOST_NAMES = 10
+MOST_NAMES = 10
 # Files that a run has before its record: of its claim, and what becomes the record.
 _UNRECORDED = re.compile(r"\.sifwright/(claims/(install|\.[0-9a-f]{16})|\.sifwright-[^/]*)")
 
@@ -176,7 +177,7 @@ class NativeFolder:
         except (OSError, ValueError) as error:
             message = f"cannot be read: {error}"
             raise UsageError.of(message, where=str(self.record), fix=fix) from error
-        if part := damaged_part(record):
+        if part := next(damaged_parts(record), ""):
             message = f"is damaged: '{part}' has a value that 'sifwright install' does not write"
             raise UsageError.of(message, where=str(self.record), fix=fix)
         return record
@@ -201,15 +202,9 @@ def native_folder(prefix: str) -> NativeFolder:
         _refuse_moved(folder)
     elif others := sorted(folder.others()):
         message = "is not empty, and is no folder of 'sifwright install'"
-        fix = f"Name a new folder, or move away what is there: {first_names(others)}."
+        fix = f"Name a new folder, or move away what is there: {first_names(others, MOST_NAMES)}."
         raise UsageError.of(message, where=f"--prefix {prefix}", fix=fix)
     return folder
-
-
-def first_names(names: Sequence[str]) -> str:
-    """Return some names, and how many more there are."""
-    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def without_link(folder: NativeFolder) -> NativeFolder:

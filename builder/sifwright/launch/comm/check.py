@@ -232,15 +232,12 @@ def _publish(output: ImageFolder, work_dir: Path, document: Mapping[str, Any]) -
     (work_dir / _JSON).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     paths = [work_dir / _JSON]
     if results.can_plot():
-        paths += results.plot(document, _title(document), work_dir)
+        title = (
+            f"{document['image']} on {document['site']}: {document['world_size']} ranks,"
+            f" {document['nodes']} node{'s' if document['nodes'] > 1 else ''},"
+            f" {document['library']}, torch {document['torch']}"
+        )
+        paths += results.plot(document, title, work_dir)
     for path in paths:
         files.publish(path, output.folder / path.name)
     return tuple(output.folder / name for name in (*(path.name for path in paths), _LOG))
-
-
-def _title(document: Mapping[str, Any]) -> str:
-    return (
-        f"{document['image']} on {document['site']}: {document['world_size']} ranks,"
-        f" {document['nodes']} node{'s' if document['nodes'] > 1 else ''},"
-        f" {document['library']}, torch {document['torch']}"
-    )

@@ -11,7 +11,7 @@ from typing import Literal
 
 from sifwright.errors import Problem
 from sifwright.launch.comm.nccl_log import NetworkEvidence, Process
-from sifwright.system.terminal import ranges
+from sifwright.system.terminal import first_names, ranges
 
 _PREFIX = "NET/"
 # A network has several names. The plugin aws-ofi-nccl is AWS Libfabric up to 1.11, later Libfabric,
@@ -56,7 +56,12 @@ def judge(
         if (reason := _reason(expect, log.get(rank, silent)))
     }
     if reasons:
-        return _failed(expect, ranks, reasons)
+        wanted = " and ".join(expect) or "their network"
+        return Verdict(
+            state="failed",
+            text=f"{len(reasons)} of {len(ranks)} ranks did not prove {wanted}",
+            problems=tuple(_problems(expect, ranks, reasons)),
+        )
     if not expect:
         names = {name for rank in ranks for name in log[rank].networks}
         text = f"network {', '.join(sorted(names))}; the site names none that it expects"
@@ -114,17 +119,6 @@ def advice(expect: Sequence[str]) -> str:
     return "\n    ".join(checks).format(provider=provider)
 
 
-def _failed(
-    expect: Sequence[str], ranks: Sequence[Process], reasons: Mapping[int, tuple[str, str]]
-) -> Verdict:
-    wanted = " and ".join(expect) or "their network"
-    return Verdict(
-        state="failed",
-        text=f"{len(reasons)} of {len(ranks)} ranks did not prove {wanted}",
-        problems=tuple(_problems(expect, ranks, reasons)),
-    )
-
-
 def _problems(
     expect: Sequence[str], ranks: Sequence[Process], reasons: Mapping[int, tuple[str, str]]
 ) -> Iterator[Problem]:
@@ -135,13 +129,8 @@ def _problems(
         hosts = sorted({ranks[number].host for number in numbers})
         lines = reasons[numbers[0]][1]
         yield Problem(
-            where=f"rank {ranges(numbers)} on {_shortened(hosts)}",
+            where=f"rank {ranges(numbers)} on {first_names(hosts, 8)}",
             what=f"{message}: {lines}" if lines else message,
             fix=fix,
         )
         fix = ""
-
-
-def _shortened(hosts: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(hosts) - most} more" if len(hosts) > most else ""
-    return ", ".join(hosts[:most]) + more

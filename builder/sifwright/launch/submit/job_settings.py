@@ -13,7 +13,7 @@ import yaml
 
 from sifwright.catalog import mirrors
 from sifwright.host.network import pip_settings
-from sifwright.system import cache_folder
+from sifwright.system import cache_folder, files
 
 ENVIRONMENT = "environment"
 # Engines, tools and the way to the internet; no variable of a login node's session or scheduler.
@@ -32,9 +32,9 @@ def write(folder: Path, secrets: Mapping[str, bytes]) -> None:
     folder.mkdir(mode=0o700)
     lines = (f"export {name}={shlex.quote(value)}\n" for name, value in _variables(folder))
     # A value may be no UTF-8.
-    _private(folder / ENVIRONMENT, os.fsencode("".join(lines)))
+    files.write_private(folder / ENVIRONMENT, os.fsencode("".join(lines)))
     for name, content in secrets.items():
-        _private(_secret(folder, name), content)
+        files.write_private(_secret(folder, name), content)
 
 
 def secret_words(folder: Path, names: Iterable[str]) -> list[str]:
@@ -53,10 +53,10 @@ def _variables(folder: Path) -> Iterator[tuple[str, str]]:
     if os.environ.get(mirrors.VARIABLE):
         yield mirrors.VARIABLE, str(_mirrors(folder / "mirrors.yaml"))
     if bundle := pip_settings.ca_bundle():
-        copy = str(_private(folder / "ca.crt", Path(bundle).read_bytes()))
+        copy = str(files.write_private(folder / "ca.crt", Path(bundle).read_bytes()))
         yield from ((name, copy) for name in pip_settings.CA_VARIABLES)
     for name, path in _named_files():
-        yield name, str(_private(folder / name.lower(), path.read_bytes()))
+        yield name, str(files.write_private(folder / name.lower(), path.read_bytes()))
 
 
 def _named_files() -> Iterator[tuple[str, Path]]:
@@ -73,10 +73,4 @@ def _mirrors(path: Path) -> Path:
     document: dict[str, dict[str, str]] = {"pip": dict(loaded.pip)} if loaded.pip else {}
     for rule in loaded.rules:
         document.setdefault(rule.kind, {})[rule.source] = rule.target
-    return _private(path, yaml.safe_dump(document).encode())
-
-
-def _private(path: Path, content: bytes) -> Path:
-    path.touch(mode=0o600)
-    path.write_bytes(content)
-    return path
+    return files.write_private(path, yaml.safe_dump(document).encode())

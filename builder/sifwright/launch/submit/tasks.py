@@ -13,20 +13,18 @@ from sifwright.make_image.run_steps.step_keys import CachedSteps
 from sifwright.plan.model import Plan
 
 
-def image_tasks(request: BuildRequest, words: Sequence[str]) -> list[Task]:
-    """Return the missing steps and the image; nothing if it is up to date.
+def image_tasks(request: BuildRequest, words: Sequence[str]) -> Iterator[Task]:
+    """Yield the missing steps and the image; nothing if it is up to date.
 
     `words` are those of the command `build` for this image.
     """
     if request.is_current and not request.options.force:
-        return []
-    return list(_tasks(request, tuple(words)))
-
-
-def _tasks(request: BuildRequest, words: tuple[str, ...]) -> Iterator[Task]:
+        return
     plan, parent = request.plan, ""
     image = f"{plan.site.name}/{request.output.folder.name}"
-    for step in plan.steps[_cached(request) :]:
+    inputs = Inputs.recorded(request.base, request.output.pins_folder)
+    cached = len(CachedSteps.of(plan.site, inputs, Store.look()).leading(plan))
+    for step in plan.steps[cached:]:
         key = _key(step.id, plan.site.processor, plan.site.compression)
         layer = step.layer.name
         yield Task(
@@ -39,13 +37,7 @@ def _tasks(request: BuildRequest, words: tuple[str, ...]) -> Iterator[Task]:
         )
         parent = key
     key = _key(str(request.output.folder.absolute()), plan.id, dict(request.expected))
-    yield Task(key=key, name=IMAGE, parent=parent, image=image, words=words)
-
-
-def _cached(request: BuildRequest) -> int:
-    """Return how many of the first steps have a result in the cache."""
-    inputs = Inputs.recorded(request.base, request.output.pins_folder)
-    return len(CachedSteps.of(request.plan.site, inputs, Store.look()).leading(request.plan))
+    yield Task(key=key, name=IMAGE, parent=parent, image=image, words=tuple(words))
 
 
 def installation_task(plan: Plan, folder: str, words: Sequence[str]) -> Task:

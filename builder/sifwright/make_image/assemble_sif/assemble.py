@@ -1,6 +1,7 @@
 """Put the results of the steps together as a SIF, layered or flat."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ from sifwright.make_image.pack_layers.merge_layers import flatten
 from sifwright.make_image.pack_layers.pack import SQUASHFS, PackOptions
 from sifwright.make_image.pack_layers.pack_files import pack_files
 from sifwright.make_image.resolve_request.build_context import BuildContext
-from sifwright.make_image.resolve_request.epoch import iso_date
 from sifwright.plan.source_digest import SourceDigest
 from sifwright.render import build_files, singularity_metadata
 from sifwright.render.singularity_metadata import BaseMetadata
@@ -74,7 +74,8 @@ def compose(
 
     `used` are the sources of all steps.
     """
-    plan, built = context.plan, iso_date(context.options.epoch)
+    plan = context.plan
+    built = datetime.fromtimestamp(context.options.epoch, UTC).isoformat(timespec="seconds")
     files = list(singularity_metadata.files(plan, context.definition, metadata.base, built))
     how = PackOptions(compression=plan.site.compression, log=context.log, fix=context.watcher.fix)
     added = [*files, *build_files.kept(plan)]

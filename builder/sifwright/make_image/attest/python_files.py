@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sifwright.make_image.attest.properties import PLACE, RECORD
 from sifwright.make_image.attest.write_statements import SBOM
 from sifwright.system import small_file
+from sifwright.system.terminal import first_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +42,5 @@ def difference(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     ]
     if not changed:
         return ""
-    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-    names = ", ".join(changed[:_SHOWN]) + more
+    names = first_names(changed, _SHOWN)
     return f"other files than in the image before, at the same version: {names}"

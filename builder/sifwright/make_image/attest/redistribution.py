@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
 # Words of NVIDIA's, Intel's (mkl) and other wheels, and names of packages without any.
@@ -19,27 +18,19 @@ _NAMES = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Restricted:
-    """A component, and the licence or the terms that restrict it."""
-
-    name: str
-    version: str
-    reason: str
-
-
-def restricted(sbom: bytes) -> list[Restricted]:
+def restricted(sbom: bytes) -> list[str]:
     """Return the components of an SBOM of ours to ask about before an image is passed on.
+
+    Each has its licence, or the terms that restrict it, in brackets.
 
     A note, no verdict: NVIDIA's terms allow some files of CUDA inside an application. Raises
     `ValueError` for a document that is no SBOM.
     """
     try:
         listed = json.loads(sbom)["components"]
-        parts = [(item["name"], item.get("version", ""), _reason(item)) for item in listed]
+        return [f"{item['name']} ({reason})" for item in listed if (reason := _reason(item))]
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError("is no SBOM of an image") from error
-    return [Restricted(name=n, version=v, reason=reason) for n, v, reason in parts if reason]
 
 
 def _reason(component: dict[str, Any]) -> str:

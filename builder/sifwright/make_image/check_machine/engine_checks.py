@@ -21,7 +21,13 @@ def problems(engine: Apptainer | None) -> Iterator[Problem]:
         )
     else:
         yield from _holes(engine)
-        yield from _control_list(engine)
+        if apptainer.has_control_list(engine):
+            yield Problem(
+                where=engine.program,
+                what="its execution control list (ecl.toml) is active, and may refuse new SIFs",
+                fix="Ask your administrator which keys may sign, and build with --sign.",
+                severity="note",
+            )
 
 
 def _holes(engine: Apptainer) -> Iterator[Problem]:
@@ -33,13 +39,3 @@ def _holes(engine: Apptainer) -> Iterator[Problem]:
                 fix=f"Ask your administrator for {closed}.",
                 severity="note",
             )
-
-
-def _control_list(engine: Apptainer) -> Iterator[Problem]:
-    if apptainer.has_control_list(engine):
-        yield Problem(
-            where=engine.program,
-            what="its execution control list (ecl.toml) is active, and may refuse new SIFs",
-            fix="Ask your administrator which keys may sign, and build with --sign.",
-            severity="note",
-        )

@@ -48,7 +48,16 @@ def write(squashfs: Path, target: Path, *, name: str, architecture: str) -> None
     Raises `BuildError` if the squashfs file cannot be read.
     """
     layer = target.with_name(f"{target.name}.layer")
-    config = _json(_image_config(_pack_layer(squashfs, layer), architecture))
+    unpacked = _pack_layer(squashfs, layer)
+    config = _json(
+        {
+            "architecture": architecture,
+            "os": "linux",
+            "config": {"Env": [_PATH], "Entrypoint": _ENTRYPOINT, "Cmd": ["/bin/bash"]},
+            "rootfs": {"type": "layers", "diff_ids": [unpacked]},
+            "history": [{"created_by": "sifwright deliver"}],
+        }
+    )
     size, digest = layer.stat().st_size, f"sha256:{files.sha256(layer)}"
     blob = {"mediaType": _LAYER, "digest": digest, "size": size}
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
@@ -93,16 +102,6 @@ def _pack_layer(squashfs: Path, layer: Path) -> str:
     if process.returncode:
         raise BuildError.of(f"{_PROGRAM} failed: {message}", where=str(squashfs))
     return tar.digest
-
-
-def _image_config(diff_id: str, architecture: str) -> dict[str, Any]:
-    return {
-        "architecture": architecture,
-        "os": "linux",
-        "config": {"Env": [_PATH], "Entrypoint": _ENTRYPOINT, "Cmd": ["/bin/bash"]},
-        "rootfs": {"type": "layers", "diff_ids": [diff_id]},
-        "history": [{"created_by": "sifwright deliver"}],
-    }
 
 
 def _json(value: object) -> bytes:

@@ -102,11 +102,6 @@ class DockerBuild:
         self.engine.tag(image, REPOSITORY, key)
         return image
 
-    def untag_results(self) -> None:
-        """Take the names away that were given here; the images go where nothing else needs them."""
-        for tag in reversed(self.tags):
-            self.engine.untag(f"{REPOSITORY}:{tag}")
-
     def load(self, archive: Iterable[bytes]) -> str:
         try:
             return self.engine.load(archive)

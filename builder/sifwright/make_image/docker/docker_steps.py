@@ -16,7 +16,7 @@ from sifwright.make_image.attest.write_statements import Statements
 from sifwright.make_image.docker import archives
 from sifwright.make_image.docker.configure_image import configure_image
 from sifwright.make_image.docker.docker_base import prepare_base
-from sifwright.make_image.docker.docker_build import DockerBuild, open_container
+from sifwright.make_image.docker.docker_build import REPOSITORY, DockerBuild, open_container
 from sifwright.make_image.resolve_request import base_image
 from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.run_steps import build_folder, step_keys
@@ -164,8 +164,9 @@ def open_engine(context: BuildContext, engine: Docker) -> Iterator[DockerSteps]:
     try:
         yield DockerSteps(build=build)
     finally:
-        if not context.options.cached:
-            build.untag_results()
+        # Without names, the images go where nothing else needs them.
+        for tag in () if context.options.cached else reversed(build.tags):
+            engine.untag(f"{REPOSITORY}:{tag}")
 
 
 def _file(image: str) -> Path:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SECONDS = 180.0
-_TRUE = ("1", "true", "yes", "on", "y", "t")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +73,7 @@ def question(plan: Plan, number: int, settings: Mapping[str, str]) -> ResolveReq
     """Return the question for a step; None if it names no package, or uv could not answer."""
     step, python = plan.steps[number], plan.facts.get("python", "")
     packages = list(step.packages())
-    local = settings.get("no-index", "").lower() in _TRUE
+    local = settings.get("no-index", "").lower() in sdist.TRUE
     if local or not packages or not re.fullmatch(r"[0-9]+\.[0-9]+", python):
         return None
     requirements = tuple(requirement for requirement, _ in packages)

@@ -35,18 +35,18 @@ _FIX = "Copy it again, or write it again with 'sifwright bundle'; nothing was bu
 def write(lock: Lock, folder: Path, target: Path, audit: Path | None) -> None:
     """Write the files of a lock, which are in the folder; the lock itself is first."""
     lock_file.write(lock, folder / LOCK)
-    names = [*sorted(locked_files.files_of(lock)), *sorted(git_packs.names(lock)), *_blobs(folder)]
+    blobs = sorted((folder / locked_files.IMAGE / "blobs").rglob("*"))
+    names = [
+        *sorted(locked_files.files_of(lock)),
+        *sorted(git_packs.names(lock)),
+        *(str(path.relative_to(folder)) for path in blobs if path.is_file()),
+    ]
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
         for name in (LOCK, *names):
             _add(archive, folder / name, name, lock.epoch)
         for path in sorted(audit.rglob("*")) if audit else ():
             if audit and path.is_file():
                 _add(archive, path, f"{AUDIT}/{path.relative_to(audit)}", lock.epoch)
-
-
-def _blobs(folder: Path) -> list[str]:
-    blobs = sorted((folder / locked_files.IMAGE / "blobs").rglob("*"))
-    return [str(path.relative_to(folder)) for path in blobs if path.is_file()]
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str, epoch: int) -> None:

@@ -79,10 +79,8 @@ def locked_folder(
         )
         (folder / locked_files.WHEELS).mkdir(exist_ok=True)
         # The machine's addresses of registries may hold a login.
-        (folder / _MIRRORS).touch(mode=0o600)
-        (folder / _MIRRORS).write_text(
-            json.dumps(_rules(request, lock, folder), indent=1), encoding="utf-8"
-        )
+        rules = json.dumps(_rules(request, lock, folder), indent=1)
+        files.write_private(folder / _MIRRORS, rules.encode())
         folder.chmod(0o755)
         yield folder
 

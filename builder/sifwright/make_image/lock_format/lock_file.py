@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT = 1
-_NONE = "none"
 # The most bytes of a lock, which has some hundred KB.
 _MOST_BYTES = 64 << 20
 _AGAIN = "Write it again with 'sifwright lock'."
@@ -220,7 +219,7 @@ def _parsed(data: str) -> Lock:
     tool: Mapping[str, Any] = (pylock.tool or {}).get("sifwright", {})
     if tool.get("format") != FORMAT:
         this = f"this release reads format {FORMAT}"
-        raise ValueError(f"it has format {tool.get('format', _NONE)}, and {this}")
+        raise ValueError(f"it has format {tool.get('format', 'none')}, and {this}")
     wheels = tuple(_wheel(package) for package in pylock.packages)
     facts = {**{name: tool[name] for name in _SIMPLE}, "facts": tool.get("facts", {})}
     check_lock.check_types(facts)

@@ -1,7 +1,6 @@
 """The time that a build writes instead of today's, so that it makes the same bytes on every day."""
 
 import os
-from datetime import UTC, datetime
 
 from sifwright.errors import UsageError
 
@@ -22,7 +21,3 @@ def source_epoch() -> int:
         fix = f"Give a number from {_FIRST} to {_LAST}, or unset it."
         raise UsageError.of(message, where=VARIABLE, fix=fix)
     return int(text)
-
-
-def iso_date(epoch: int) -> str:
-    return datetime.fromtimestamp(epoch, UTC).isoformat(timespec="seconds")

@@ -16,7 +16,7 @@ from sifwright.host.network import debian_archive, pip_settings
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
 from sifwright.host.network.pip_settings import Binds
 from sifwright.make_image.resolve_request.base_image import BaseImage
-from sifwright.system import ids, processes
+from sifwright.system import files, ids, processes
 from sifwright.system.netrc_file import Logins
 
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
@@ -102,8 +102,9 @@ def prepare(
         # Its date is that of the lock, and a clock may be behind.
         apt += 'Acquire::Check-Date "false";\n'
     _write(machine, pip, rules, {**proxies, **_compiler_cache(binds)})
-    _write_private(machine / "apt.conf", apt)
-    _write_private(machine / "pins", "".join(f"{key} {value}\n" for key, value in record.items()))
+    files.write_private(machine / "apt.conf", apt.encode())
+    pins = "".join(f"{key} {value}\n" for key, value in record.items())
+    files.write_private(machine / "pins", pins.encode())
     if bundle := pip_settings.ca_bundle():
         shutil.copyfile(bundle, machine / "ca.crt")
     (binds.mounts / "machine").mkdir(parents=True)
@@ -152,10 +153,14 @@ def _write(
         if rule.kind not in {"git", "oci"}
     ]
     exports = _exports(pip_settings.of_step(pip, logins), proxies)
-    _write_private(machine / "environment", "".join(exports))
-    _write_private(machine / "mirrors", "".join(table))
-    _write_private(machine / "netrc", logins.text())
-    _write_private(machine / "gitconfig", "".join(_git_lines(rules)))
+    texts = {
+        "environment": "".join(exports),
+        "mirrors": "".join(table),
+        "netrc": logins.text(),
+        "gitconfig": "".join(_git_lines(rules)),
+    }
+    for name, text in texts.items():
+        files.write_private(machine / name, text.encode())
 
 
 def _exports(pip: Mapping[str, str], proxies: Mapping[str, str]) -> Iterator[str]:
@@ -191,12 +196,6 @@ def _git_lines(rules: Iterable[MirrorRule]) -> Iterator[str]:
         section, _, rest = key.partition(".")
         name, _, variable = rest.rpartition(".")
         yield f'[{section} "{name}"]\n\t{variable} = "{value}"\n'
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Write settings that can hold passwords: private from the first byte on."""
-    path.touch(mode=0o600)
-    path.write_text(text, encoding="utf-8")
 
 
 def _apt_settings() -> str:

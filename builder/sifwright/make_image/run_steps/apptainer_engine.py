@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from sifwright.host.engines.apptainer import Apptainer
@@ -11,7 +11,6 @@ from sifwright.images.sif.write_sif import PartitionError
 from sifwright.make_image.assemble_sif.assemble import assemble
 from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.downloads import prefetch
-from sifwright.make_image.downloads.prefetch import Prefetcher
 from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.run_steps.run_in_apptainer import Sandbox
 from sifwright.make_image.run_steps.sif_engine import SifEngine
@@ -74,7 +73,15 @@ def open_engine(
         cached = CachedSteps.of(context.plan.site, context.inputs, store)
         first, count = len(cached.leading(context.plan)), len(context.plan.steps)
         steps = range(first, count) if before is None else range(min(first, before), before + 1)
-        with _prefetch(context, steps) as downloads:
+        # A build that keeps nothing fetches ahead the files of a lock only, which its cache has.
+        ahead = steps if context.options.cached or context.options.files else range(0)
+        with prefetch.fetching(
+            context.plan,
+            ahead,
+            work_dir=context.work_dir,
+            log=context.log,
+            note=context.watcher.progress.note,
+        ) as downloads:
             sandbox = Sandbox(
                 context=context, engine=apptainer, downloads=downloads, background=background
             )
@@ -95,16 +102,3 @@ def _open_store(context: BuildContext) -> Iterator[Store]:
     with workspace(temporary_root()) as root:
         cache_folder.make(root)
         yield Store(root=root)
-
-
-def _prefetch(context: BuildContext, steps: range) -> AbstractContextManager[Prefetcher | None]:
-    """Download for the steps of these numbers, unless nothing is to be kept.
-
-    The files of a lock are in the cache of downloads, whatever is kept.
-    """
-    if not (context.options.cached or context.options.files):
-        return nullcontext()
-    note = context.watcher.progress.note
-    return prefetch.fetching(
-        context.plan, steps, work_dir=context.work_dir, log=context.log, note=note
-    )

@@ -20,6 +20,7 @@ from sifwright.make_image.resolve_request.host_settings import Settings
 from sifwright.plan.model import Plan
 from sifwright.render import build_files
 from sifwright.render.singularity_metadata import ENVIRONMENT, HEADER, LABELS, BaseMetadata
+from sifwright.system.files import write_private
 from sifwright.system.tempdirs import TEMPORARY_FIX, name_folder_in_errors, remove
 
 # Paths that no step packs. The two files name the day, the mirror and a folder of the machine. The
@@ -53,9 +54,7 @@ def prepare(
 
 def _write_secret(path: Path, data: bytes) -> None:
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    path.touch(mode=0o600)
-    path.write_bytes(data)
-    path.chmod(0o400)
+    write_private(path, data).chmod(0o400)
 
 
 def copy_settings(build: Path, machine: Path) -> None:

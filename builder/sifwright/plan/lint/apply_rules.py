@@ -1,10 +1,10 @@
 """Check a site and its image against all rules, and report reason and source."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path as FilePath
-from typing import Any, Literal
+from typing import Literal
 
 from sifwright.catalog import yaml_file
 from sifwright.catalog.model import Catalog, Site
@@ -45,10 +45,6 @@ class LintReport:
     site: str
     image: str
     findings: tuple[Finding, ...]
-
-    def document(self) -> dict[str, Any]:
-        """Return the report as data."""
-        return asdict(self)
 
     def lines(self) -> Iterator[str]:
         """Yield the report as text: a line for each finding, with its reasons below it."""

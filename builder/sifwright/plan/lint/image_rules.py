@@ -41,17 +41,13 @@ def _fact(plan: Plan, *names: str) -> Version | None:
         return None
 
 
-def _step(plan: Plan, layer: str) -> Step | None:
-    return next((step for step in plan.steps if step.layer.name == layer), None)
-
-
 def _plugin(plan: Plan) -> Step | None:
     return next((step for step in plan.steps if "net-plugin" in step.layer.provides), None)
 
 
 def _given(plan: Plan, layer: str, *options: str) -> str:
     """Return the deciding options as `layer.option=value (origin)`, else the image."""
-    step = _step(plan, layer)
+    step = plan.step(layer)
     decisive = (
         [(name, step.options[name]) for name in options if name in step.options] if step else []
     )
@@ -74,7 +70,7 @@ def _architecture(plan: Plan) -> Iterator[Violation]:
 def _driver(plan: Plan) -> Iterator[Violation]:
     cuda, driver = _fact(plan, *_CUDA), plan.site.driver.cuda
     # A base image may bring the driver's compat libraries itself.
-    if cuda is None or not driver or _step(plan, "base-image"):
+    if cuda is None or not driver or plan.step("base-image"):
         return
     if cuda.major > Version(driver).major:
         at = _given(plan, "pytorch-wheel", "variant")
@@ -85,7 +81,7 @@ def _driver(plan: Plan) -> Iterator[Violation]:
 
 def _plugin_name(plan: Plan) -> Iterator[Violation]:
     path, name = on_several_nodes(plan.site, "NCCL_NET_PLUGIN")
-    if name and _step(plan, "aws-ofi-nccl") and PurePosixPath(name).name not in _PLUGIN_NAMES:
+    if name and plan.step("aws-ofi-nccl") and PurePosixPath(name).name not in _PLUGIN_NAMES:
         message = f"NCCL_NET_PLUGIN={name}: layer 'aws-ofi-nccl' installs no plugin of that name"
         fix = f"Leave it out, or set {_PLUGIN_NAMES[0]} for several nodes."
         yield Violation(path=path, what=message, fix=fix)
@@ -93,7 +89,7 @@ def _plugin_name(plan: Plan) -> Iterator[Violation]:
 
 def _plugin_hangs(plan: Plan) -> Iterator[Violation]:
     """Yield a plugin with a known hang, by the column `better` of its table."""
-    step = _step(plan, "aws-ofi-nccl")
+    step = plan.step("aws-ofi-nccl")
     version = plan.facts.get("plugin", "")
     better = plan.versions.get("aws-ofi-nccl", {}).get(version, {}).get("better")
     if step and better:
@@ -160,7 +156,7 @@ def _host_rocm(plan: Plan) -> Iterator[Violation]:
 
 def _host_libfabric(plan: Plan) -> Iterator[Violation]:
     """Yield a host libfabric that is too old for the image's plugin and replaces its own."""
-    host, step = plan.site.host_mpi, _step(plan, "libfabric")
+    host, step = plan.site.host_mpi, plan.step("libfabric")
     if host is None or step is None or _plugin(plan) is None:
         return
     own, of_host = plan.facts.get("libfabric", ""), host.libfabric or plan.site.libfabric

@@ -45,7 +45,11 @@ def findings(installed: Sequence[Package], dump: str) -> Iterator[Finding]:
     is_of_python = False
     for document in _documents(dump):
         try:
-            affected = list(filter(_is_of_python, document.get("affected", ())))
+            affected = [
+                entry
+                for entry in document.get("affected", ())
+                if entry.get("package", {}).get("ecosystem") == _PYPI
+            ]
             matches = list(_matches(document, affected, by_name))
         except (LookupError, TypeError, AttributeError) as error:
             message = f"{document.get('id')} is no OSV document: {error!r}"
@@ -54,10 +58,6 @@ def findings(installed: Sequence[Package], dump: str) -> Iterator[Finding]:
         yield from (_finding(package, document, entry) for package, entry in matches)
     if not is_of_python:
         raise _refusal(dump, "has no vulnerability of Python packages (PyPI)")
-
-
-def _is_of_python(affected: Mapping[str, Any]) -> bool:
-    return bool(affected.get("package", {}).get("ecosystem") == _PYPI)
 
 
 def _matches(

@@ -125,21 +125,20 @@ def files_that_differ(old: LayerStack, new: LayerStack) -> set[bytes]:
 
     A layer that both have byte for byte is not unpacked. Both sides are read at once.
     """
-    wanted = set(_doubtful(old, new))
+
+    @cache
+    def is_same(before: int, after: int) -> bool:
+        """Return whether two layers are the same bytes; only layers of one size can be."""
+        sizes = old.sizes[before], new.sizes[after]
+        return sizes[0] == sizes[1] and old.digest(before) == new.digest(after)
+
+    wanted = {
+        path
+        for path in candidates(old, new)
+        if not is_same(old.tree[path].layer, new.tree[path].layer)
+    }
     if not wanted:
         return set()
     with ThreadPoolExecutor(2) as threads:
         first, second = threads.map(lambda stack: stack.digests(wanted), (old, new))
     return {path for path in wanted if first[path] != second[path]}
-
-
-def _doubtful(old: LayerStack, new: LayerStack) -> Iterator[bytes]:
-    @cache
-    def same(before: int, after: int) -> bool:
-        """Return whether two layers are the same bytes; only layers of one size can be."""
-        sizes = old.sizes[before], new.sizes[after]
-        return sizes[0] == sizes[1] and old.digest(before) == new.digest(after)
-
-    for path in candidates(old, new):
-        if not same(old.tree[path].layer, new.tree[path].layer):
-            yield path
