@@ -26,9 +26,6 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
         r"/Smith\, Jo:/a:ro,image-src=/,/b",
         {r"/Smith\, Jo:/a:ro,image-src=/": "/a", "/b": "/b"},
     ),
-    "blanks": (
-        " /a:/b:ro , image-src=/ , /c,",
-        {"/a:/b:ro,image-src=/": "/b", "/c": "/c"},
-    ),
+    "blanks": (" /a:/b:ro , image-src=/ , /c,", {"/a:/b:ro,image-src=/": "/b", "/c": "/c"}),
     "empty": (",/a:/b:ro,,image-src=,,/c,", {"/a:/b:ro,image-src=": "/b", "/c": "/c"}),
 }

@@ -7,23 +7,18 @@ name the base. A fixture here checks each such test, and tests/unit/plan/test_bu
 marks with the headers.
 """
 
-from __future__ import annotations
-
 import json
 import platform
 import re
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import pytest
 import yaml
 
 from tests.tiers import TARGETS, tier
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator
-
-    import pytest
 
 __all__ = ["BUILDS", "Built", "check", "note"]
 

@@ -1,27 +1,21 @@
 """Fixtures for tests of several folders: the checkout, its commands and the image of site local."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 
 from sifwright.system import tempdirs
 from tests import buildrecord, durations, forked, left_out, scheduling, second_try, tiers
 from tests.expectation import expectation_first
 from tests.network import has_network
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
-    from xdist.remote import Producer
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = shutil.which("apptainer") or shutil.which("singularity")

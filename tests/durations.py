@@ -1,14 +1,9 @@
 """Limits for the time of tests: the report names slower tests and their files."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    import pytest
+import pytest
 
 __all__ = ["too_long"]
 

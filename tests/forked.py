@@ -5,8 +5,6 @@ hundreds. The forks are of a process with one thread, so each Python may make th
 tests/unit/cli run `python -m sifwright` as users do.
 """
 
-from __future__ import annotations
-
 import atexit
 import io
 import multiprocessing
@@ -14,14 +12,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from multiprocessing import forkserver
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.__main__ import main
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 __all__ = ["run", "start_server"]
 

@@ -1,16 +1,11 @@
 """A line about skipped tests and the reasons: a machine may lack root, Docker or the network."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 __all__ = ["left_out", "without_programs"]
 

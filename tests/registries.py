@@ -1,20 +1,15 @@
 """A registry on this machine's loopback (OCI distribution specification, the pulling half)."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from http.server import BaseHTTPRequestHandler
 
 from tests.servers import send, serve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from http.server import BaseHTTPRequestHandler
 
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"

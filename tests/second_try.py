@@ -4,19 +4,14 @@ Tests that pass then are listed at the end, with their first failure. Machines h
 test that needs its second try often has a fault of its own.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.tiers import tier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, MutableMapping, Sequence
-
-    import pytest
 
 __all__ = ["run_again", "summary"]
 

@@ -1,7 +1,5 @@
 """Servers and repositories on this machine for the tests of downloads: some good, some not."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import io
@@ -12,14 +10,10 @@ import struct
 import subprocess
 import tarfile
 import threading
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
+from pathlib import Path
 
 
 class _Quiet(SimpleHTTPRequestHandler):

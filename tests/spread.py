@@ -1,15 +1,10 @@
 """A spread of many similar cases over the tiers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from _pytest.mark import ParameterSet
+from _pytest.mark import ParameterSet
 
 __all__ = ["spread"]
 

@@ -1,25 +1,20 @@
 """Images of real layers on that of site local, so that only those are built, and their running."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY, mirror
 from tests.conftest import ROOT, run, sifwright
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator, Sequence
 
 BUILD = ROOT / "build"
 # Repeat a Debian base layer's work for apt: the image carries no sources of packages.

@@ -6,14 +6,9 @@
 - *slow* takes longer than CI has.
 """
 
-from __future__ import annotations
+from collections.abc import Collection
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    import pytest
+import pytest
 
 __all__ = ["TARGETS", "mark_tier", "tier"]
 

@@ -1,12 +1,7 @@
 """Waits for other processes, with a limit that a busy machine keeps."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 __all__ = ["LIMIT_SECONDS", "START_TIMEOUT", "wait_for"]
 

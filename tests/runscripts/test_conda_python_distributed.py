@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .conftest import RUNSCRIPTS
-from .own_ports import job_number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,15 +46,6 @@ SBATCH = {
     "SLURM_JOB_NODELIST": "nid[1-2]",
     "ENVIRONMENT": "BATCH",
 }
-OPEN_MPI = {
-    "OMPI_COMM_WORLD_RANK": "3",
-    "OMPI_COMM_WORLD_SIZE": "4",
-    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
-    "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
-    "PMIX_NAMESPACE": "prterun-nid001-99@1",
-    "MASTER_ADDR": "nid001",
-}
-HYDRA = {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}
 BY_HAND = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29876"}
 TORCHRUN = {
     "RANK": "6",
@@ -114,17 +104,6 @@ def test_further_variables_of_torchrun(
     assert result.stdout.strip() == str(expected)
 
 
-def test_srun(runner: Runner) -> None:
-    values = variables(runner, **SRUN)
-    assert ranks(values) == "5 7 1 3 2"
-    assert (values["MASTER_ADDR"], values["MASTER_PORT"]) == ("rack0node1", "12345")
-
-
-@pytest.mark.parametrize(("node", "tasks"), [("0", "2"), ("1", "2"), ("2", "3")])
-def test_slurm_tasks_on_this_node(runner: Runner, node: str, tasks: str) -> None:
-    assert variables(runner, **SRUN | {"SLURM_NODEID": node})["LOCAL_WORLD_SIZE"] == tasks
-
-
 @pytest.mark.parametrize(
     ("env", "expected"),
     [
@@ -141,22 +120,8 @@ def test_slurm_tasks_on_this_node(runner: Runner, node: str, tasks: str) -> None
             "1 4 1 2 0",
             id="Slurm by hand, without a job",
         ),
-        pytest.param(OPEN_MPI, "3 4 1 2 -", id="Open MPI"),
-        pytest.param(SBATCH | OPEN_MPI, "3 4 1 2 -", id="Open MPI in a batch script"),
-        pytest.param(SRUN | OPEN_MPI, "3 4 1 2 -", id="Open MPI's daemon in a step"),
-        pytest.param(HYDRA | {"MASTER_PORT": "1234"}, "1 2 1 2 0", id="MPICH"),
-        pytest.param(SRUN | {"PMI_RANK": "5", "PMI_SIZE": "7"}, "5 7 1 3 2", id="srun --mpi=pmi2"),
         pytest.param(BY_HAND, "1 2 1 2 0", id="two processes by hand"),
-        pytest.param(TORCHRUN, "6 8 2 4 1", id="below torchrun"),
         pytest.param(SRUN | TORCHRUN, "6 8 2 4 1", id="below torchrun in a step"),
-        pytest.param(SRUN | {"LOCAL_RANK": "0"}, "5 7 0 3 2", id="a preset value wins"),
-        pytest.param(
-            {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4"}
-            | {"OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
-            | {"MASTER_ADDR": "n1", "MASTER_PORT": "1234"},
-            "1 4 0 2 -",
-            id="ranks dealt round the nodes: no GROUP_RANK rather than a wrong one",
-        ),
     ],
 )
 def test_ranks(runner: Runner, env: dict[str, str], expected: str) -> None:
@@ -181,23 +146,6 @@ def test_allocation_without_srun_is_one_process_and_says_so(
         f"{SCRIPT}: one process, not SLURM_NTASKS='16': not started by srun"
         " (SLURM_STEP_ID is unset)\n"
     )
-
-
-def test_all_ranks_get_one_port_and_no_two_steps_the_same(runner: Runner) -> None:
-    def port(**env: str) -> str:
-        step = {k: v for k, v in SRUN.items() if k != "SLURM_STEP_RESV_PORTS"}
-        step["SLURM_JOB_ID"] = str(job_number(2, int(step["SLURM_STEP_ID"])))
-        return variables(runner, **step | env)["MASTER_PORT"]
-
-    assert port() == port(SLURM_PROCID="0", SLURM_LOCALID="0", SLURM_NODEID="0")
-    ports = {
-        port(),
-        port(SLURM_STEP_ID="3"),
-        port(SLURM_JOB_ID=str(job_number(3))),
-        port(SLURM_RESTART_COUNT="1"),
-    }
-    assert len(ports) == 4
-    assert all(61001 <= int(number) <= 65535 for number in ports)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +182,6 @@ def test_all_ranks_get_one_port_and_no_two_steps_the_same(runner: Runner) -> Non
         ({"OMPI_COMM_WORLD_RANK": "0"}, "OMPI_COMM_WORLD_RANK='0' is set without"),
         ({"PMI_RANK": "0"}, "PMI_RANK='0' is set without PMI_SIZE"),
         ({"PMI_RANK": "0", "PMI_SIZE": "2"}, "MPI_LOCALNRANKS is not set"),
-        (OPEN_MPI | {"MASTER_ADDR": ""}, "MASTER_ADDR='' is set but empty"),
     ],
 )
 def test_contradiction_stops_before_python(
@@ -244,20 +191,6 @@ def test_contradiction_stops_before_python(
     assert message in result.stderr
     assert (result.returncode, result.stdout) == (78, "")
     assert len(result.stderr.splitlines()) == 1
-
-
-def test_unreadable_node_list_stops_before_python(runner: Runner) -> None:
-    env = SRUN | {"SLURM_STEP_NODELIST": "nid[1"}
-    result = runner.having(**env).run(SCRIPT, "-c", "print('started')")
-    assert (result.returncode, result.stdout) == (65, "")
-    assert "SLURM_STEP_NODELIST='nid[1' cannot be read" in result.stderr
-
-
-def test_master_on_several_machines_is_not_guessed(runner: Runner) -> None:
-    env = {name: value for name, value in OPEN_MPI.items() if name != "MASTER_ADDR"}
-    result = runner.having(**env).run(SCRIPT, "-c", "print('started')")
-    assert (result.returncode, result.stdout) == (78, "")
-    assert "WORLD_SIZE='4' is more than LOCAL_WORLD_SIZE='2'" in result.stderr
 
 
 @pytest.mark.parametrize(

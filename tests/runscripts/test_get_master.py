@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import resource
 import subprocess
 from typing import TYPE_CHECKING
@@ -137,67 +136,6 @@ def test_reader_that_stops_early(runner: Runner) -> None:
         assert process.stdout.readline() == "n0\n"
         process.stdout.close()
         assert process.wait(timeout=240) == 0
-
-
-# A range is (low, high, width), a part a text or ranges, an element alternates text and ranges.
-RANGE = st.builds(
-    lambda low, span, width: (low, low + span, width),
-    st.integers(0, 120),
-    st.integers(0, 12),
-    st.integers(1, 5),
-)
-TEXT = st.text("abcXYZ0189_.-", min_size=1, max_size=5).filter(lambda text: text[0] != "-")
-ELEMENT = st.lists(st.lists(RANGE, min_size=1, max_size=3) | TEXT, min_size=1, max_size=4)
-
-Element = list[list[tuple[int, int, int]] | str]
-
-
-def written(element: Element) -> str:
-    def bracket(ranges: list[tuple[int, int, int]]) -> str:
-        single = (f"{low:0{width}}" for low, _, width in ranges)
-        return (
-            "["
-            + ",".join(
-                text if low == high else f"{text}-{high}"
-                for text, (low, high, _) in zip(single, ranges, strict=True)
-            )
-            + "]"
-        )
-
-    return "".join(part if isinstance(part, str) else bracket(part) for part in element)
-
-
-def numbers(ranges: list[tuple[int, int, int]]) -> list[str]:
-    return [str(n).zfill(width) for low, high, width in ranges for n in range(low, high + 1)]
-
-
-def expanded(element: Element) -> list[str]:
-    """Expand as _push_range_list() of Slurm's hostlist.c: the last bracket inside, the others
-    outside.
-    """
-    brackets = [index for index, part in enumerate(element) if not isinstance(part, str)]
-    if not brackets:
-        return ["".join(map(str, element))]
-    index = brackets[-2] if len(brackets) > 1 else brackets[-1]
-    part = element[index]
-    assert not isinstance(part, str)
-    return [
-        host
-        for number in numbers(part)
-        for host in expanded([*element[:index], number, *element[index + 1 :]])
-    ]
-
-
-@settings(max_examples=200)
-@given(
-    st.lists(ELEMENT.filter(lambda element: len(expanded(element)) < 5000), min_size=1, max_size=4),
-    st.sampled_from([",", ",,", " ", "\n", ", "]),
-)
-def test_generated_hostlists(elements: list[Element], separator: str) -> None:
-    hosts = list(itertools.chain.from_iterable(map(expanded, elements)))
-    parsed = hostlist.parse(separator.join(map(written, elements)))
-    assert list(hostlist.expand(parsed)) == hosts
-    assert hostlist.first_host(parsed) == hosts[0]
 
 
 @settings(max_examples=300)

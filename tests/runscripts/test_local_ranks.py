@@ -15,23 +15,26 @@ if TYPE_CHECKING:
     from .conftest import Runner
 
 
+RUN = """import json, os, sys
+def main():
+    print(json.dumps([sys.argv[1:], os.environ['OMP_NUM_THREADS']]))
+"""
+
+
+def write_torchrun(site: Path, run: str) -> None:
+    """Write a torch.distributed.run, and what its agent imports; the real one is in the image."""
+    elastic = site / "torch" / "distributed" / "elastic" / "multiprocessing"
+    (elastic / "errors").mkdir(parents=True)
+    (elastic.parents[1] / "run.py").write_text(run)
+    (elastic / "__init__.py").write_text("class SignalException(Exception): pass")
+    (elastic / "api.py").touch()
+    (elastic / "errors" / "__init__.py").write_text("class ChildFailedError(Exception): pass")
+
+
 @pytest.fixture
 def torchrun(tmp_path: Path, runner: Runner) -> Runner:
-    """Run with a torch.distributed.run that prints its arguments; the real one is in the image."""
-    package = tmp_path / "site" / "torch" / "distributed"
-    package.mkdir(parents=True)
-    for folder in (package.parent, package):
-        (folder / "__init__.py").touch()
-    (package / "run.py").write_text(
-        "import json, os, sys\ndef main():\n"
-        "    print(json.dumps([sys.argv[1:], os.environ['OMP_NUM_THREADS']]))"
-    )
-    errors = package / "elastic" / "multiprocessing" / "errors"
-    errors.mkdir(parents=True)
-    for folder in (errors.parent.parent, errors.parent, errors):
-        (folder / "__init__.py").write_text("class SignalException(Exception): pass")
-    (errors.parent / "api.py").touch()
-    (errors / "__init__.py").write_text("class ChildFailedError(Exception): pass")
+    """Run with a torch.distributed.run that prints its arguments."""
+    write_torchrun(tmp_path / "site", RUN)
     return runner.having(PYTHONPATH=str(tmp_path / "site"))
 
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from .test_local_ranks import write_torchrun
+
 if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
-    from tests.runscripts.conftest import Runner
+    from .conftest import Runner
 
 # Libraries that start MPI, with as many ranks as FAKE_SIZE says; the real ones are those of
 # tests/system/slurm/test_mpi_jobs.py.
@@ -56,9 +58,18 @@ STARTS = {
     "mpi4py": "from mpi4py import MPI",
     "mpi4py-later": f"{LATER}MPI.Init()",
     "mpi4py-threads": f"{LATER}MPI.Init_thread(required=1)",
-    "horovod": f"{BASICS}B().init()",
+    "horovod": f"{BASICS}assert B().init() == 'started'",
     "torch": f"{GROUPS}P.create([])",
 }
+# Torchrun that starts one of two ranks.
+RUN = """
+import os, subprocess, sys
+def main():
+    ranks = {"RANK": "0", "WORLD_SIZE": "2", "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    done = subprocess.run([sys.executable, *sys.argv[-2:]], env=os.environ | ranks)
+    print("watched", "Watcher" in str(sys.meta_path), flush=True)
+    sys.exit(done.returncode)
+"""
 REASON = r"rank 1 of 2 would train alone: MPI counts {}; .*; SIFWRIGHT_MPI_CHECK=0 lets"
 
 
@@ -132,13 +143,6 @@ def test_one_rank_is_not_watched(runner: Runner, libraries: Path) -> None:
     assert "Watcher" not in done.stdout
 
 
-def test_wrapped_mpi_init_returns_its_result(rank: Runner) -> None:
-    done = rank.having(FAKE_SIZE="2").run(
-        "conda-python-distributed", "-c", f"{BASICS}print(B().init())"
-    )
-    assert done.stdout == "started\n"
-
-
 def test_the_users_own_sitecustomize_is_imported(rank: Runner, libraries: Path) -> None:
     """Import it, and give started programs the path that the user gave."""
     (libraries / "sitecustomize.py").write_text("import builtins; builtins.mine = 'my own'")
@@ -174,20 +178,7 @@ def test_nothing_is_imported_for_it(rank: Runner) -> None:
 
 def test_ranks_of_torchrun_are_watched(rank: Runner, libraries: Path) -> None:
     """Watch the ranks, not the agent, which hands the folder on."""
-    (libraries / "torch" / "distributed" / "run.py").write_text(
-        "import os, subprocess, sys\n"
-        "def main():\n"
-        "    ranks = {'RANK': '0', 'WORLD_SIZE': '2', 'TORCHELASTIC_USE_AGENT_STORE': 'True'}\n"
-        "    done = subprocess.run([sys.executable, *sys.argv[-2:]], env=os.environ | ranks)\n"
-        "    print('watched', 'Watcher' in str(sys.meta_path), flush=True)\n"
-        "    sys.exit(done.returncode)\n"
-    )
-    elastic = libraries / "torch" / "distributed" / "elastic" / "multiprocessing"
-    (elastic / "errors").mkdir(parents=True)
-    (elastic.parent / "__init__.py").touch()
-    (elastic / "__init__.py").write_text("class SignalException(Exception): pass")
-    (elastic / "api.py").touch()
-    (elastic / "errors" / "__init__.py").write_text("class ChildFailedError(Exception): pass")
+    write_torchrun(libraries, RUN)
     agent = rank.lacking("RANK").lacking("WORLD_SIZE").lacking("MASTER_ADDR").lacking("MASTER_PORT")
     words = ("--nproc-per-node", "2", "-c", "import mpi4py.MPI")
     done = agent.run("conda-python-distributed", *words)

@@ -65,12 +65,6 @@ def check_met(launch: Launch) -> None:
         assert rank.stdout == f"{launch.job}.{launch.step}\n"
 
 
-def test_all_ranks_get_the_same_place() -> None:
-    ended = Launch(4711, size=4).start(3, 1, 0, 2, code=SHOW).end()
-    assert {rank.stdout for rank in ended} == {f"127.0.0.1 {ports_of(4711)[0]}\n"}
-    assert {rank.stderr for rank in ended} == {""}
-
-
 def test_32_jobs_and_8_steps_at_once_do_not_mix() -> None:
     """Take every fourth port (R11); pairs of launches hash to one port."""
     twins = same_first_port(4)
@@ -175,12 +169,6 @@ def test_port_in_use_on_one_address_only() -> None:
     with listening(0, "127.0.0.1") as server:
         port = str(server.getsockname()[1])
         assert "is in use" in reasons(Launch(82, env={"MASTER_PORT": port}).start().end())
-
-
-def test_preset_port_is_used() -> None:
-    port = str(free_port())
-    ended = Launch(83, env={"MASTER_PORT": port}).start(code=SHOW).end()
-    assert {rank.stdout for rank in ended} == {f"127.0.0.1 {port}\n"}
 
 
 def test_reserved_ports_one_of_which_is_free() -> None:

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import ast
-import os
-import shutil
-import subprocess
 
 import pytest
 
@@ -11,22 +8,6 @@ from .conftest import RUNSCRIPTS
 
 LAUNCH = sorted((RUNSCRIPTS / "launch").glob("*.py"))
 BASH_SCRIPTS = ("conda-python-simple", "conda-python-distributed")
-
-
-def test_all_are_executable_plain_files() -> None:
-    names = {path.name for path in RUNSCRIPTS.iterdir() if path.name != "__pycache__"}
-    assert names >= {*BASH_SCRIPTS, "get-master"}
-    assert all(os.access(RUNSCRIPTS / name, os.X_OK) for name in (*BASH_SCRIPTS, "get-master"))
-
-
-@pytest.mark.parametrize("script", BASH_SCRIPTS)
-def test_shellcheck(script: str) -> None:
-    shellcheck = shutil.which("shellcheck")
-    if shellcheck is None:
-        pytest.skip("shellcheck is not installed")
-    command = [shellcheck, "--external-sources", str(RUNSCRIPTS / script)]
-    result = subprocess.run(command, text=True, capture_output=True, check=False)
-    assert (result.returncode, result.stdout) == (0, "")
 
 
 @pytest.mark.parametrize("script", BASH_SCRIPTS)

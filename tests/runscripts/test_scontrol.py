@@ -12,11 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from launch import hostlist
 
-from .test_get_master import HOSTLISTS, RANGE, TEXT, Element, expanded, written
+from .test_get_master import HOSTLISTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from launch.hostlist import Element, Range
 
 CONFIGURATION = """ClusterName=test
 SlurmctldHost=localhost
@@ -25,11 +27,31 @@ PartitionName=test Nodes=ALL
 """
 END = "end-of-answer"
 EXAMPLES = 300
+# A range is (low, high, width), a part a text or ranges, an element alternates text and ranges.
+RANGE = st.builds(
+    lambda low, span, width: (low, low + span, width),
+    st.integers(0, 120),
+    st.integers(0, 12),
+    st.integers(1, 5),
+)
+TEXT = st.text("abcXYZ0189_.-", min_size=1, max_size=5).filter(lambda text: text[0] != "-")
 # Text after the last bracket is for newer versions of Slurm than Debian 12's 22.05: see below.
 PARTS = st.lists(st.lists(RANGE, min_size=1, max_size=3) | TEXT, min_size=1, max_size=4)
 ELEMENTS = PARTS.map(lambda parts: parts if any(map(is_bracket, parts)) else parts[:1]).filter(
-    lambda parts: (is_bracket(parts[-1]) or len(parts) == 1) and len(expanded(parts)) < 3000
+    lambda parts: (is_bracket(parts[-1]) or len(parts) == 1) and hostlist.element_size(parts) < 3000
 )
+
+
+def written(element: Element) -> str:
+    parts = (part if isinstance(part, str) else bracket(part) for part in element)
+    return "".join(parts)
+
+
+def bracket(ranges: list[Range]) -> str:
+    texts = (
+        f"{low:0{width}}-{high}" if low < high else f"{low:0{width}}" for low, high, width in ranges
+    )
+    return f"[{','.join(texts)}]"
 
 
 def is_bracket(part: object) -> bool:

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
@@ -21,45 +20,19 @@ FROM_OUTER_MAKE = (
 )
 
 
-class Run(Protocol):
-    def __call__(
-        self,
-        *command: str | Path,
-        cwd: Path = CHECKOUT,
-        env: Mapping[str, str] | None = None,
-        user: int | None = None,
-    ) -> subprocess.CompletedProcess[str]: ...
-
-
-def _run(
-    *command: str | Path,
-    cwd: Path = CHECKOUT,
-    env: Mapping[str, str] | None = None,
-    user: int | None = None,
+def run(
+    *command: str | Path, cwd: Path = CHECKOUT, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if k not in FROM_OUTER_MAKE} | dict(
-        env or {}
-    )
+    environment = {k: v for k, v in os.environ.items() if k not in FROM_OUTER_MAKE}
     return subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
-        env=environment,
-        user=user,
+        env=environment | dict(env or {}),
         capture_output=True,
         text=True,
         check=False,
         timeout=600,
     )
-
-
-@pytest.fixture(scope="session")
-def run() -> Run:
-    return _run
-
-
-@pytest.fixture(scope="session")
-def checkout() -> Path:
-    return CHECKOUT
 
 
 @pytest.fixture

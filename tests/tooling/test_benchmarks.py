@@ -1,15 +1,13 @@
 """Results of the benchmarks from made-up runs; `make bench` proves that they run."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import zlib
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 from edits import LAYERED, NOTHING, by_plain, waiting
@@ -20,9 +18,6 @@ from sampling import DiskSampler, MemorySampler
 from storage import Storage
 from synthetic import tree_script
 from usage import Usage, resources
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MB = 10**6
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import PathWithout, Run
+from .conftest import PathWithout, run
 
 SCRIPT = "tools/install-apptainer"
 ENGINES = ("apptainer", "singularity")
@@ -43,9 +43,7 @@ def as_ordinary_user(path: str, *arguments: str) -> subprocess.CompletedProcess[
     )
 
 
-def call(
-    run: Run, function: str, *arguments: str, path: str = ""
-) -> subprocess.CompletedProcess[str]:
+def call(function: str, *arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:
     env = {"PATH": f"{path}:{os.environ['PATH']}"}
     return run("/bin/bash", "-c", f'. {SCRIPT}; {function} "$@"', "-", *arguments, env=env)
 
@@ -57,7 +55,7 @@ def program(folder: Path, name: str, text: str) -> None:
     file.chmod(0o755)
 
 
-def test_check_lists_what_is_missing(run: Run, path_without: PathWithout) -> None:
+def test_check_lists_what_is_missing(path_without: PathWithout) -> None:
     gone = {
         "mksquashfs": "squashfs-tools",
         "squashfuse": "squashfuse",
@@ -73,12 +71,12 @@ def test_check_lists_what_is_missing(run: Run, path_without: PathWithout) -> Non
     )
 
 
-def test_check_fails_exactly_when_it_lists_something(run: Run) -> None:
+def test_check_fails_exactly_when_it_lists_something() -> None:
     done = run(SCRIPT, "--check")
     assert done.returncode == (1 if done.stdout else 0)
 
 
-def test_apptainer_that_does_not_start_is_missing(run: Run, path_without: PathWithout) -> None:
+def test_apptainer_that_does_not_start_is_missing(path_without: PathWithout) -> None:
     path = path_without(*ENGINES)
     for engine in ENGINES:
         program(Path(path), engine, "exit 127")
@@ -87,7 +85,7 @@ def test_apptainer_that_does_not_start_is_missing(run: Run, path_without: PathWi
     assert "missing: apptainer\n" in done.stdout
 
 
-def test_second_run_has_nothing_to_do(run: Run) -> None:
+def test_second_run_has_nothing_to_do() -> None:
     if run(SCRIPT, "--check").returncode:
         pytest.skip("this machine lacks something, see tools/install-apptainer --check")
     done = run(SCRIPT)
@@ -96,7 +94,7 @@ def test_second_run_has_nothing_to_do(run: Run) -> None:
     assert not run(SCRIPT, "--best-effort").stdout
 
 
-def test_unchanged_machine_is_not_checked_again(run: Run, tmp_path: Path) -> None:
+def test_unchanged_machine_is_not_checked_again(tmp_path: Path) -> None:
     if run(SCRIPT, "--check").returncode:
         pytest.skip("this machine lacks something, see tools/install-apptainer --check")
     checked = tmp_path / "checked"
@@ -119,10 +117,10 @@ def test_unchanged_machine_is_not_checked_again(run: Run, tmp_path: Path) -> Non
     assert checked.read_text() == state
 
 
-def test_a_script_in_place_of_apptainer_is_asked(run: Run, tmp_path: Path) -> None:
+def test_a_script_in_place_of_apptainer_is_asked(tmp_path: Path) -> None:
     for answer in ("echo 1.4.0", "echo 1.4.1"):
         program(tmp_path, "apptainer", answer)
-        state = call(run, "machine_state", path=str(tmp_path)).stdout
+        state = call("machine_state", path=str(tmp_path)).stdout
         assert state.endswith(f"\n{answer.partition(' ')[2]}\n")
 
 
@@ -149,13 +147,13 @@ def test_machine_without_apt_is_pointed_to_its_distribution(shared_path: PathWit
     assert "install from your distribution what is missing (Apptainer >= 1.4)" in done.stderr
 
 
-def test_unknown_argument_is_refused(run: Run) -> None:
+def test_unknown_argument_is_refused() -> None:
     done = run(SCRIPT, "--chek")
     assert done.returncode == 1
     assert "unknown argument '--chek'" in done.stderr
 
 
-def test_mirror_is_the_first_main_one(run: Run, tmp_path: Path) -> None:
+def test_mirror_is_the_first_main_one(tmp_path: Path) -> None:
     targets = (
         "Debian-Security|Debian|http://a.invalid/debian-security/",
         "Debian Backports|Debian Backports|http://b.invalid/debian/",
@@ -165,7 +163,7 @@ def test_mirror_is_the_first_main_one(run: Run, tmp_path: Path) -> None:
         "Debian|Debian|http://d.invalid/debian/",
     )
     program(tmp_path, "apt-get", "printf '%s\\n' " + " ".join(f"'{line}'" for line in targets))
-    done = call(run, "machine_mirror", path=str(tmp_path))
+    done = call("machine_mirror", path=str(tmp_path))
     assert (done.returncode, done.stdout) == (0, "http://c.invalid/debian/\n")
 
 
@@ -178,10 +176,10 @@ def test_mirror_is_the_first_main_one(run: Run, tmp_path: Path) -> None:
         ("low:1000:10\n", 100000),
     ],
 )
-def test_range_lies_above_every_other(run: Run, tmp_path: Path, lines: str, first: int) -> None:
+def test_range_lies_above_every_other(tmp_path: Path, lines: str, first: int) -> None:
     file = tmp_path / "subuid"
     file.write_text(lines)
-    assert call(run, "next_free_id", str(file)).stdout == f"{first}\n"
+    assert call("next_free_id", str(file)).stdout == f"{first}\n"
 
 
 @pytest.mark.parametrize(
@@ -189,20 +187,18 @@ def test_range_lies_above_every_other(run: Run, tmp_path: Path, lines: str, firs
     [("root:1:65536", True), ("0:1:65536", True), ("root:1:1000", False), ("rooty:1:65536", False)],
 )
 def test_root_needs_a_range_that_is_large_enough(
-    run: Run, tmp_path: Path, line: str, *, enough: bool
+    tmp_path: Path, line: str, *, enough: bool
 ) -> None:
     file = tmp_path / "subuid"
     file.write_text(f"ann:100000:65536\n{line}")
-    assert (call(run, "has_range", str(file)).returncode == 0) is enough
+    assert (call("has_range", str(file)).returncode == 0) is enough
 
 
-def test_capabilities_are_those_both_sides_know(run: Run, tmp_path: Path) -> None:
+def test_capabilities_are_those_both_sides_know(tmp_path: Path) -> None:
     program(tmp_path, "setpriv", "echo 'Capability bounding set: chown,sys_admin,cap_99'")
     program(
         tmp_path,
         "apptainer",
         "printf 'CAP_SYS_ADMIN:  CAP_SYS_ADMIN\\n\\t* CAP_KILL\\nCAP_CHOWN: x\\nCAP_KILL: x\\n'",
     )
-    assert (
-        call(run, "allowed_capabilities", path=str(tmp_path)).stdout == "CAP_CHOWN\nCAP_SYS_ADMIN\n"
-    )
+    assert call("allowed_capabilities", path=str(tmp_path)).stdout == "CAP_CHOWN\nCAP_SYS_ADMIN\n"

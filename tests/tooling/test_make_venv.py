@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import PathWithout, Run
+from .conftest import CHECKOUT, PathWithout, run
 
 PARTS = ("builder", "defs", "runscripts", "tools")
 FILES = ("pyproject.toml", "LICENSE", "README.md")
@@ -33,8 +33,8 @@ def copy_checkout(source: Path, target: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made_checkout(tmp_path_factory: pytest.TempPathFactory, checkout: Path, run: Run) -> Path:
-    copy = copy_checkout(checkout, tmp_path_factory.mktemp("venv") / "a checkout")
+def made_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = copy_checkout(CHECKOUT, tmp_path_factory.mktemp("venv") / "a checkout")
     done = run(copy / "tools/make-venv", cwd=Path("/"), env=SPOILT)
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"sifwright: making \.venv \(Python 3\.\d+\.\d+\) …\n", done.stderr)
@@ -42,7 +42,7 @@ def made_checkout(tmp_path_factory: pytest.TempPathFactory, checkout: Path, run:
     return copy
 
 
-def works(run: Run, copy: Path) -> bool:
+def works(copy: Path) -> bool:
     python = copy / ".venv/bin/python"
     done = run(python, "-c", "import sifwright; print(sifwright.__file__)", cwd=Path("/"))
     first_line = (copy / ".venv/bin/sifwright").read_text().split("\n")[:2]
@@ -52,17 +52,15 @@ def works(run: Run, copy: Path) -> bool:
 
 
 @pytest.mark.all
-def test_gives_an_editable_installation_without_second_copies(
-    run: Run, made_checkout: Path
-) -> None:
-    assert works(run, made_checkout)
+def test_gives_an_editable_installation_without_second_copies(made_checkout: Path) -> None:
+    assert works(made_checkout)
     assert not list((made_checkout / ".venv").rglob("_data"))
     assert not (made_checkout / ".venv/.sifwright-begun").exists()
 
 
-def test_an_environment_of_another_user_stays(run: Run, checkout: Path, tmp_path: Path) -> None:
+def test_an_environment_of_another_user_stays(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
-    shutil.copy(checkout / "tools/make-venv", tmp_path / "tools")
+    shutil.copy(CHECKOUT / "tools/make-venv", tmp_path / "tools")
     (tmp_path / "pyproject.toml").touch()
     if os.geteuid() == 0:
         (tmp_path / ".venv").mkdir()
@@ -77,7 +75,7 @@ def test_an_environment_of_another_user_stays(run: Run, checkout: Path, tmp_path
 
 
 @pytest.mark.all
-def test_second_run_does_nothing(run: Run, made_checkout: Path) -> None:
+def test_second_run_does_nothing(made_checkout: Path) -> None:
     before = (made_checkout / ".venv/.sifwright-stamp").stat().st_mtime_ns
     again = run("tools/make-venv", cwd=made_checkout)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
@@ -85,42 +83,40 @@ def test_second_run_does_nothing(run: Run, made_checkout: Path) -> None:
 
 
 @pytest.mark.all
-def test_changed_pyproject_installs_again(run: Run, made_checkout: Path) -> None:
+def test_changed_pyproject_installs_again(made_checkout: Path) -> None:
     with (made_checkout / "pyproject.toml").open("a") as pyproject:
         pyproject.write("# changed\n")
     done = run("tools/make-venv", cwd=made_checkout)
     assert done.stderr.startswith("sifwright: updating .venv (Python 3.")
-    assert works(run, made_checkout)
+    assert works(made_checkout)
 
 
-def is_healthy(run: Run, copy: Path) -> bool:
+def is_healthy(copy: Path) -> bool:
     return run("/bin/bash", "-c", ". tools/make-venv; is_healthy", cwd=copy).returncode == 0
 
 
 @pytest.mark.all
 def test_copied_checkout_does_not_take_the_environment_of_the_first(
-    run: Run, made_checkout: Path, tmp_path: Path
+    made_checkout: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(made_checkout, copy, symlinks=True)
-    assert is_healthy(run, made_checkout)
-    assert not is_healthy(run, copy)
+    assert is_healthy(made_checkout)
+    assert not is_healthy(copy)
 
 
 @pytest.mark.all
-def test_environment_without_its_python_is_made_anew(run: Run, made_checkout: Path) -> None:
+def test_environment_without_its_python_is_made_anew(made_checkout: Path) -> None:
     python = made_checkout / ".venv/bin/python"
     python.unlink()
     python.symlink_to("/nowhere/python3")
     done = run("tools/make-venv", cwd=made_checkout)
     assert done.stderr.startswith("sifwright: making .venv "), done.stderr
-    assert works(run, made_checkout)
+    assert works(made_checkout)
 
 
 @pytest.mark.all
-def test_failed_installation_shows_the_log_and_will_be_repeated(
-    run: Run, made_checkout: Path
-) -> None:
+def test_failed_installation_shows_the_log_and_will_be_repeated(made_checkout: Path) -> None:
     good = (made_checkout / "pyproject.toml").read_text()
     (made_checkout / "pyproject.toml").write_text("[broken")
     done = run("tools/make-venv", cwd=made_checkout)
@@ -129,7 +125,7 @@ def test_failed_installation_shows_the_log_and_will_be_repeated(
     assert "TOMLDecodeError" in done.stderr
     assert "sifwright: failed: " in done.stderr
     assert not (made_checkout / ".venv/.sifwright-stamp").exists()
-    assert not is_healthy(run, made_checkout)
+    assert not is_healthy(made_checkout)
 
 
 def fake_python(path: str, *, new_enough: bool) -> None:
@@ -140,11 +136,9 @@ def fake_python(path: str, *, new_enough: bool) -> None:
 
 
 @pytest.mark.parametrize("new_enough", [False, True])
-def test_no_usable_python_is_explained(
-    run: Run, checkout: Path, path_without: PathWithout, *, new_enough: bool
-) -> None:
+def test_no_usable_python_is_explained(path_without: PathWithout, *, new_enough: bool) -> None:
     path = path_without(*PYTHONS, "apt-get")
-    copy = copy_checkout(checkout, Path(path).with_name("copy"))
+    copy = copy_checkout(CHECKOUT, Path(path).with_name("copy"))
     fake_python(path, new_enough=new_enough)
     done = run("tools/make-venv", cwd=copy, env={"PATH": path})
     assert done.returncode == 1
@@ -153,7 +147,7 @@ def test_no_usable_python_is_explained(
     assert not (copy / ".venv").exists()
 
 
-def test_unknown_argument_is_refused(run: Run) -> None:
+def test_unknown_argument_is_refused() -> None:
     done = run("tools/make-venv", "--wrong")
     assert done.returncode == 1
     assert "unknown argument '--wrong'" in done.stderr
@@ -170,8 +164,6 @@ def test_unknown_argument_is_refused(run: Run) -> None:
         ("dev", "plot", "dev"),
     ],
 )
-def test_an_extra_is_not_given_up(
-    run: Run, checkout: Path, wanted: str, installed: str, expected: str
-) -> None:
-    call = f"source {checkout}/tools/make-venv; larger '{wanted}' '{installed}'"
+def test_an_extra_is_not_given_up(wanted: str, installed: str, expected: str) -> None:
+    call = f"source {CHECKOUT}/tools/make-venv; larger '{wanted}' '{installed}'"
     assert run("bash", "-c", call).stdout == f"{expected}\n"

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from pip._internal.models.index import PyPI
 
-from .conftest import Run
+from .conftest import CHECKOUT, run
 
 LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
 # Definitions may name hosts of these, and so may the settings of a machine.
@@ -23,13 +23,13 @@ DISTRIBUTIONS = (".debian.org", ".ubuntu.com")
 
 
 @pytest.fixture(scope="module")
-def contents(checkout: Path) -> dict[str, bytes]:
+def contents() -> dict[str, bytes]:
     """Return tracked files and those that a `git add .` would track."""
-    if not (checkout / ".git").exists():
+    if not (CHECKOUT / ".git").exists():
         pytest.skip("not a git checkout")
     git = ["git", "-c", "safe.directory=*", "ls-files", "-z", "-co", "--exclude-standard"]
-    names = subprocess.run(git, cwd=checkout, check=True, capture_output=True, text=True).stdout
-    files = {name: checkout / name for name in names.split("\0") if name}
+    names = subprocess.run(git, cwd=CHECKOUT, check=True, capture_output=True, text=True).stdout
+    files = {name: CHECKOUT / name for name in names.split("\0") if name}
     return {name: file.read_bytes() for name, file in files.items() if file.is_file()}
 
 
@@ -77,10 +77,8 @@ def test_no_file_names_a_package_registry(contents: dict[str, bytes]) -> None:
     assert not {name: files for name, files in results.items() if files}
 
 
-def test_no_file_holds_the_path_of_this_checkout(
-    contents: dict[str, bytes], checkout: Path
-) -> None:
-    assert not holding(contents, rf"{re.escape(str(checkout))}(?![\w.-])")
+def test_no_file_holds_the_path_of_this_checkout(contents: dict[str, bytes]) -> None:
+    assert not holding(contents, rf"{re.escape(str(CHECKOUT))}(?![\w.-])")
 
 
 def test_pytest_collects_every_file_of_tests(
@@ -97,16 +95,14 @@ def test_pytest_collects_every_file_of_tests(
         ), path
 
 
-def test_programs_are_executable(checkout: Path) -> None:
-    for file in (*checkout.glob("tools/*"), *checkout.glob("runscripts/*"), checkout / ".ci/run"):
+def test_programs_are_executable() -> None:
+    for file in (*CHECKOUT.glob("tools/*"), *CHECKOUT.glob("runscripts/*"), CHECKOUT / ".ci/run"):
         if file.is_file() and file.suffix != ".sh":  # the others source these
             assert file.read_bytes().startswith(b"#!"), file
             assert file.stat().st_mode & stat.S_IXUSR, file
 
 
-def test_lint_shell_finds_scripts_by_their_first_line(
-    run: Run, checkout: Path, tmp_path: Path
-) -> None:
+def test_lint_shell_finds_scripts_by_their_first_line(tmp_path: Path) -> None:
     """Run scripts and tools have no ending, and some are Python."""
     checked = tmp_path / "checked"
     recorder = tmp_path / "shellcheck"
@@ -114,18 +110,16 @@ def test_lint_shell_finds_scripts_by_their_first_line(
     recorder.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
     assert run("tools/lint-shell", env={"PATH": path}).returncode == 0
+    programs = (
+        *("tools/*", "runscripts/*", ".ci/run", "builder/sifwright/install/bin/*"),
+        *("builder/sifwright/render/templates/bin/*", "builder/sifwright/render/templates/oci/*"),
+        "builder/sifwright/make_image/resolve_request/templates/one_uid/*",
+        "builder/sifwright/install/native/extend-venv-activate",
+    )
     shell = {
-        str(file.relative_to(checkout))
-        for file in (
-            *checkout.glob("tools/*"),
-            *checkout.glob("runscripts/*"),
-            *checkout.glob("builder/sifwright/render/templates/bin/*"),
-            *checkout.glob("builder/sifwright/render/templates/oci/*"),
-            *checkout.glob("builder/sifwright/make_image/resolve_request/templates/one_uid/*"),
-            checkout / "builder/sifwright/install/native/extend-venv-activate",
-            *checkout.glob("builder/sifwright/install/bin/*"),
-            checkout / ".ci/run",
-        )
+        str(file.relative_to(CHECKOUT))
+        for where in programs
+        for file in CHECKOUT.glob(where)
         if file.is_file() and re.match(rb"#!.*\b(ba)?sh\b", file.read_bytes())
     }
     carried = (
@@ -135,25 +129,23 @@ def test_lint_shell_finds_scripts_by_their_first_line(
         "builder/sifwright/install/share/*.sh",
     )
     by_ending = {
-        str(file.relative_to(checkout)) for where in carried for file in checkout.glob(where)
+        str(file.relative_to(CHECKOUT)) for where in carried for file in CHECKOUT.glob(where)
     }
     assert set(checked.read_text().split()) == shell | by_ending
     assert "tools/lint-shell" in shell
 
 
 @pytest.mark.all
-def test_wheel_carries_definitions_and_executable_run_scripts(
-    run: Run, checkout: Path, tmp_path: Path
-) -> None:
-    built = run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, checkout)
+def test_wheel_carries_definitions_and_executable_run_scripts(tmp_path: Path) -> None:
+    built = run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, CHECKOUT)
     assert built.returncode == 0, built.stderr
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         modes = {info.filename: info.external_attr >> 16 for info in wheel.infolist()}
         entry_points = wheel.read(next(name for name in modes if name.endswith("entry_points.txt")))
     for folder in ("defs", "runscripts"):
-        for file in (checkout / folder).rglob("*"):
+        for file in (CHECKOUT / folder).rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts:
-                mode = modes[f"sifwright/_data/{file.relative_to(checkout)}"]
+                mode = modes[f"sifwright/_data/{file.relative_to(CHECKOUT)}"]
                 assert bool(mode & stat.S_IXUSR) == os.access(file, os.X_OK), file
     assert b"sifwright = sifwright.__main__:main" in entry_points
 

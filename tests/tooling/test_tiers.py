@@ -1,11 +1,12 @@
 """Every test has one tier, and the Makefile runs each of them."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from tests.tiers import TARGETS, tier
+
+from .conftest import CHECKOUT
 
 
 @pytest.mark.parametrize(
@@ -23,8 +24,8 @@ def test_a_test_belongs_to_a_tier(name: str, marks: tuple[str, ...], expected: s
     assert tier(name, marks) == expected
 
 
-def test_a_target_runs_each_tier(checkout: Path) -> None:
-    makefile = (checkout / "Makefile").read_text()
+def test_a_target_runs_each_tier() -> None:
+    makefile = (CHECKOUT / "Makefile").read_text()
     recipes = re.findall(r'(?m)^(test[a-z-]*):.*\n(?:\t.*\n)*\t.* -m ("[^"]+"|[a-z]+) ', makefile)
     run: dict[str, str] = {}
     for target, words in recipes:

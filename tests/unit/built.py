@@ -1,25 +1,19 @@
 """A cache as a build would leave it, without an engine."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from sifwright.make_image.cache.manifest import CacheEntry
 from sifwright.make_image.cache.store import Store
 from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
 from sifwright.make_image.resolve_request.base_image import base_image_of
 from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.make_image.run_steps import step_keys
 from sifwright.make_image.run_steps.step_keys import CachedSteps
+from sifwright.plan.model import Plan
+from sifwright.plan.source_digest import SourceDigest
 from sifwright.system import cache_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from pathlib import Path
-
-    from sifwright.make_image.cache.manifest import CacheEntry
-    from sifwright.plan.model import Plan
-    from sifwright.plan.source_digest import SourceDigest
 
 __all__ = ["ENTRIES", "PACKED", "SECONDS", "UNPACKED", "build"]
 

@@ -1,21 +1,16 @@
 """Run fetch-source as install.sh of a layer would, without a container."""
 
-from __future__ import annotations
-
 import re
+import subprocess
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.catalog import mirrors
 from sifwright.system.netrc_file import Logins
 from tests.conftest import run
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator, Mapping
-    from http.server import BaseHTTPRequestHandler
-    from pathlib import Path
 
 PROGRAMS = resources.files("sifwright") / "render" / "templates" / "bin"
 STEP = resources.files("sifwright").joinpath("render", "templates", "step.sh").read_text()

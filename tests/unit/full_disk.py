@@ -1,19 +1,14 @@
 """Run on a small file system by test_store_prune: a cache at every degree of being full."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.errors import MachineError
 from sifwright.make_image.cache import pruning
+from sifwright.make_image.cache.store import Store
 from tests.unit.stores import add, is_right, key_of, leftovers, new_store
-
-if TYPE_CHECKING:
-    from sifwright.make_image.cache.store import Store
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 KEPT, NEW = key_of("kept"), key_of("new")

@@ -1,13 +1,10 @@
 """Small images that were made to take all time or memory of whoever looks at them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import struct
 import sys
 import tarfile
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import LayerFile
 from sifwright.images.squashfs.inodes import DIRECTORY
@@ -18,10 +15,8 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 __all__ = ["LAYERS", "SIFS", "write_hostile_sif", "write_layout"]
 

@@ -130,7 +130,6 @@ def _with_open_mpi(*words: str, facts: str = GPU_SITE) -> Case:
 
 
 JOBS = {
-    "job-account-missing": _job(*SCRIPT),
     "job-constraint-of-pbs": _paid(
         *("--constraint", "nvme", "--qos", "high"),
         facts=_LOCAL.replace("local", "pbs", 1).replace("launcher: local", "launcher: mpiexec"),
@@ -146,7 +145,6 @@ JOBS = {
     ),
     "job-account-form": _job("--account", "a b", *SCRIPT),
     "job-argument-missing": _job("--account", "ada"),
-    "job-argument-empty": _job("--account", "ada", "--", ""),
     "job-argument-nul": _paid("--name", "x", "a\0b"),
     "job-run-in-unknown": _paid("--run-in", "docker"),
     "job-run-in-of-site": _paid("--run-in", "container", facts=f"{GPU_SITE}run-in: [host]\n"),
@@ -167,8 +165,6 @@ JOBS = {
     "job-local-nodes": _job(*SCRIPT, facts=_LOCAL),
     "job-local-words": _paid("--time", "01:00:00", "--name", "x", nodes="1", facts=_LOCAL),
     "job-name-form": _paid("--name", "x\n#SBATCH --uid=0"),
-    "job-nodes": _paid(nodes="0"),
-    "job-nodes-negative": _paid(nodes="-1"),
     "job-nodes-text": _paid(nodes="two"),
     "job-nodes-many": _paid(nodes="1" * 30),
     "job-ranks": _paid("--tasks-per-node", "0"),

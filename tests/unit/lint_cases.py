@@ -150,8 +150,7 @@ SITES = {
         site({"MPICH_GPU_SUPPORT_ENABLED": "1"}), site({"MPICH_GPU_SUPPORT_ENABLED": "0"})
     ),
     "mpich-gpu of AMD": _case(
-        site({"MPICH_GPU_SUPPORT_ENABLED": "1"}),
-        site({"MPICH_GPU_SUPPORT_ENABLED": "1"}, **AMD),
+        site({"MPICH_GPU_SUPPORT_ENABLED": "1"}), site({"MPICH_GPU_SUPPORT_ENABLED": "1"}, **AMD)
     ),
     "mpich-gpu of the host's": _case(site(mpi=_host(_GPU)), site(mpi=_host({}))),
     "mpich-gpu-library": _case(site(_GPU), site(_GPU, run_in=["host"])),

@@ -158,8 +158,7 @@ IMAGES = {
         bad=(BARE, site(several=_LIBFABRIC)), good=(*_PLUGIN, site(several=_LIBFABRIC))
     ),
     "network-missing in no container": Broken(
-        bad=(BARE, site(several=_LIBFABRIC)),
-        good=(BARE, site(several=_LIBFABRIC, run_in=["host"])),
+        bad=(BARE, site(several=_LIBFABRIC)), good=(BARE, site(several=_LIBFABRIC, run_in=["host"]))
     ),
     "network-missing for sockets": Broken(
         bad=(BARE, site(several=_LIBFABRIC)), good=(BARE, site(several={"NCCL_NET": "Socket"}))

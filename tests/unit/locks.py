@@ -1,8 +1,6 @@
 """A small lock, and packages of Debian made by dpkg-deb."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.make_image.lock_format.lock_file import (
     Archive,
@@ -15,9 +13,6 @@ from sifwright.make_image.lock_format.lock_file import (
 )
 from sifwright.system import files
 from tests.conftest import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOCK = Lock(
     site="local",

@@ -1,12 +1,7 @@
 """A mirrors file with every kind of rule."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 ALL = """\
 # A site without the internet.

@@ -1,18 +1,13 @@
 """A SIF that no engine would run, for what looks at nothing in it, and small squashfs files."""
 
-from __future__ import annotations
-
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import LayerFile
 from sifwright.images.sif.write_sif import Composed, Contents, write
 from sifwright.make_image.pack_layers.pack import PackOptions
 from sifwright.make_image.pack_layers.pack_files import pack_files
-
-if TYPE_CHECKING:
-    from sifwright.catalog.model import LayerFile
 
 __all__ = ["squashfs_of", "write_sif"]
 

@@ -1,16 +1,11 @@
 """A SIF of two partitions that no engine would run, and its files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.images.sif.fingerprint import measure
 from sifwright.images.sif.write_sif import Contents, Partition, write
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BASE, LAYER = b"base" * 5000, b"layer" * 300
 

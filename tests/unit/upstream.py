@@ -1,21 +1,15 @@
 """A project whose sources are served on this machine, for the tests of `sifwright pins`."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 import yaml
 
 from tests.servers import archive, repository, send, serve, sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from http.server import BaseHTTPRequestHandler
-    from pathlib import Path
-
-    from tests.unit.conftest import Cli, Result
+from tests.unit.conftest import Cli, Result
 
 GIT = "https://git.example/group/toy.git"
 ZERO = "0" * 64

@@ -1,20 +1,15 @@
 """Wheels, pages of an index that lead to them, and an index that counts what it is asked for."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io
 import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 from tests.servers import send, serve, sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from http.server import BaseHTTPRequestHandler
-    from pathlib import Path
 
 
 def make_wheel(

@@ -1,23 +1,18 @@
 """The mirrors file: what it may hold, where it leads, and what of it reaches which program."""
 
-from __future__ import annotations
-
 import os
 import re
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from sifwright.catalog import mirrors
 from sifwright.errors import CatalogError
 from sifwright.make_image.resolve_request import host_settings
-from tests.conftest import run
+from tests.conftest import run, sifwright
 from tests.unit.conftest import program
 from tests.unit.mirror_files import ALL, MirrorsFile, empty
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROGRAMS = resources.files("sifwright") / "render" / "templates" / "bin"
 
@@ -107,18 +102,7 @@ def test_no_file(mirrors_file: MirrorsFile) -> None:
 
 def test_the_command_line_says_it_too(mirrors_file: MirrorsFile, project: Path) -> None:
     mirrors_file.write("gti: {}\n")
-    done = run(
-        [
-            ".venv/bin/python",
-            "-m",
-            "sifwright",
-            "--project",
-            project,
-            "render",
-            "here",
-            "--single-file",
-        ]
-    )
+    done = sifwright("--project", project, "render", "here", "--single-file")
     assert done.returncode == 3
     assert "unknown key 'gti'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,23 +1,17 @@
 """Logins and tokens of mirrors: refused where they would be rendered, shown and left nowhere."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import sys
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from sifwright.catalog.model import Catalog
 from sifwright.host.network import http
 from tests.conftest import ROOT, run
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sifwright.catalog.model import Catalog
 
 FETCH_SOURCE = resources.files("sifwright") / "render" / "templates" / "bin" / "fetch-source"
 CONDA = ROOT / "defs" / "layers" / "conda"

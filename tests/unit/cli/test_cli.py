@@ -1,7 +1,5 @@
 """The command line as users and scripts meet it."""
 
-import argparse
-import json
 import os
 import pty
 import re
@@ -17,11 +15,11 @@ from typing import NoReturn
 
 import pytest
 
-from sifwright import __version__
 from sifwright.cli import main, registry
 from sifwright.errors import MachineError, SifwrightError
 from sifwright.host.network import apt_mirror
 from sifwright.system import processes
+from tests.unit.cli.test_commands import subparsers
 from tests.unit.conftest import CHECKOUT, GOOD, Cli
 
 COMMANDS = registry.names()
@@ -51,12 +49,6 @@ def _spawn(
     )
 
 
-def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    [choices] = [action.choices for action in parser._actions if action.nargs == argparse.PARSER]  # noqa: SLF001
-    assert isinstance(choices, dict)
-    return choices
-
-
 @pytest.mark.parametrize("command", [None, *COMMANDS])
 def test_help(run_cli: Cli, command: str | None) -> None:
     result = run_cli(*([command] if command else []), "--help")
@@ -67,8 +59,8 @@ def test_help(run_cli: Cli, command: str | None) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_is_parsed_as_among_the_others(run_cli: Cli, command: str) -> None:
     """Make the parsers of all commands if none is named."""
-    [alone] = subparsers(main.parser(command)).values()
-    among = subparsers(main.parser())[command]
+    [alone] = subparsers(command).values()
+    among = subparsers()[command]
     assert alone.format_help() == among.format_help()
     assert run_cli(command, "--nonsense").code == 2
 
@@ -85,10 +77,6 @@ def test_exit_codes_are_distinct() -> None:
     assert len({kind.exit_code for kind in kinds} - {0}) == len(kinds)
 
 
-def test_version(run_cli: Cli) -> None:
-    assert run_cli("--version").out == f"sifwright {__version__}\n"
-
-
 @pytest.mark.parametrize("words", [("biuld",), ("plan", "here", "--jsn"), (), ("--project",)])
 def test_wrong_command_line(run_cli: Cli, words: tuple[str, ...]) -> None:
     result = run_cli(*words)
@@ -97,17 +85,8 @@ def test_wrong_command_line(run_cli: Cli, words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("words", PURE, ids=" ".join)
-def test_no_program_is_needed(
-    words: tuple[str, ...], clean_environment: Mapping[str, str], tmp_path: Path
-) -> None:
-    result = _spawn(*words, env={**clean_environment, "PATH": str(tmp_path)})
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout
-
-
-@pytest.mark.parametrize("words", PURE, ids=" ".join)
 def test_no_network_and_no_program(
-    words: tuple[str, ...], run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], run_cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def refuse(*_: object, **__: object) -> NoReturn:
         pytest.fail("a socket or a program was started")
@@ -115,7 +94,9 @@ def test_no_network_and_no_program(
     monkeypatch.setattr(socket, "socket", refuse)
     monkeypatch.setattr(subprocess, "Popen", refuse)
     monkeypatch.setattr(os, "posix_spawn", refuse)
-    assert run_cli("--project", GOOD, *words).code == 0
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = run_cli("--project", GOOD, *words)
+    assert (result.code, result.err, bool(result.out)) == (0, "", True)
 
 
 def test_render_runs_nothing_but_apt_for_the_mirror(
@@ -157,15 +138,6 @@ def test_without_a_mirror_render_says_what_to_do(
         "sifwright: base.mirror: this machine does not give the address of a Debian mirror\n"
         "    Name one: --set base.mirror=…\n"
     )
-
-
-def test_json(run_cli: Cli) -> None:
-    listed = json.loads(run_cli("--project", GOOD, "list", "--json").out)
-    assert listed["sites"] == {"here": "A machine to test with"}
-    assert list(listed) == ["sites", "images", "layers"]
-    plan = json.loads(run_cli("--project", GOOD, "plan", "here", "--json").out)
-    assert plan["steps"][1]["options"]["count"] == {"value": 2, "origin": "site here"}
-    assert plan["id"] == plan["steps"][-1]["id"]
 
 
 @pytest.mark.parametrize(

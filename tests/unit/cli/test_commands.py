@@ -14,8 +14,9 @@ from tests.conftest import run
 from tests.unit.conftest import CHECKOUT, Cli, program
 
 
-def subparsers() -> dict[str, argparse.ArgumentParser]:
-    actions = main.parser()._actions  # noqa: SLF001
+def subparsers(command: str = "") -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of all commands, or of one."""
+    actions = main.parser(command)._actions  # noqa: SLF001
     [choices] = [action.choices for action in actions if action.nargs == argparse.PARSER]
     assert isinstance(choices, dict)
     return choices

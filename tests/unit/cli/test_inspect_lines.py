@@ -24,11 +24,6 @@ BASES = {
         replace(FACTS, libc="musl 1.2.5"),
         "refused: its C library is musl 1.2.5, for which there are no wheels of torch",
     ),
-    "no Python": (replace(FACTS, pythons=()), "refused: it has no Python"),
-    "an old Python": (
-        replace(FACTS, pythons=(replace(SECOND, version="3.5"),)),
-        "refused: its Python, /usr/bin/python3, is 3.5; the run scripts need 3.6",
-    ),
     "no torch": (
         replace(FACTS, pythons=(replace(FIRST, torch=None),)),
         "uses /opt/conda/bin/python 3.12, and installs torch",

@@ -1,27 +1,19 @@
 """`sifwright extend`: the image it comes to, how others find it, and what is refused first."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from sifwright.catalog.model import ImageStart
+from sifwright.catalog.model import Catalog, ImageStart
 from sifwright.extend.extended_image import Extension, check, extended
 from sifwright.extend.read_requirements import parse_requirements
 from sifwright.extend.saved_extension import FILE
+from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
-from tests.unit.conftest import CHECKOUT, MACHINE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sifwright.catalog.model import Catalog
-    from sifwright.plan.model import Plan
-    from tests.unit.conftest import Cli
+from tests.unit.conftest import CHECKOUT, MACHINE, Cli
 
 
 def _plan(real: Catalog, text: str, site: str = "local", constraints: str = "") -> Plan:

@@ -1,29 +1,23 @@
 """Lock files of other tools: what an image gets of them, and what is refused."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from sifwright.catalog.model import ImageSlot
+from sifwright.catalog.model import Catalog, ImageSlot
 from sifwright.errors import UsageError
 from sifwright.extend.extended_image import Extension, check, extended
 from sifwright.extend.locks.read_lock import read_locked
+from sifwright.extend.read_requirements import Requirements
 from sifwright.extend.saved_extension import SavedExtension, with_known
 from sifwright.host.network import sdist
+from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from sifwright.catalog.model import Catalog
-    from sifwright.extend.read_requirements import Requirements
-    from sifwright.plan.model import Plan
 
 INDEX = "https://index.example/simple"
 FILES = "https://files.example"

@@ -1,21 +1,12 @@
 """Requirements files: what they say, and everything that is refused, with file and line."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from sifwright.errors import UsageError
-from sifwright.extend.read_requirements import (
-    Requirements,
-    parse_requirements,
-    read_requirements,
-)
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from sifwright.extend.read_requirements import Requirements, parse_requirements, read_requirements
 
 SHA256 = "sha256:" + "0123456789abcdef" * 4
 COMMIT = "0123456789" * 4

@@ -1,19 +1,14 @@
 """Memory between runs: digests of large files, and the mirror of this machine's apt."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from sifwright.host.network import apt_mirror
 from sifwright.system import digest_cache, fact_cache, files
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MIRROR = "http://mirror.example/debian"
 APT_GET = """#!/bin/sh

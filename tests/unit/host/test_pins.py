@@ -1,21 +1,15 @@
 """`sifwright pins`: listed, looked up, checked against what is there, written as a person would."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.servers import git, repository, serve_folder, sha256
+from tests.unit.conftest import Cli
+from tests.unit.mirror_files import MirrorsFile
 from tests.unit.upstream import ARCHIVES, GIT, ZERO, Upstream, served
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.unit.conftest import Cli
-    from tests.unit.mirror_files import MirrorsFile
 
 
 @pytest.fixture
@@ -193,11 +187,7 @@ def test_a_light_tag_is_its_commit(upstream: Upstream) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (
-            ("tool", "the-git", "9.9.9"),
-            5,
-            f"cannot be looked up: {GIT} has no tag v9.9.9",
-        ),
+        (("tool", "the-git", "9.9.9"), 5, f"cannot be looked up: {GIT} has no tag v9.9.9"),
         (("tool", "the-archive", "9.9.9"), 5, "404"),
         (("tool", "1.2.0"), 2, "layer 'tool' has several sources"),
         (("tool",), 2, "--add needs a layer and a version"),

@@ -1,18 +1,13 @@
 """The image of a tag: names as Docker reads them, and the answers of registries."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from sifwright.host.network.registry import RegistryError, digest, parse
 from tests.registries import Registry, running
 from tests.servers import send, serve
-
-if TYPE_CHECKING:
-    from http.server import BaseHTTPRequestHandler
 
 ZERO = "sha256:" + "0" * 64
 NAMES = {

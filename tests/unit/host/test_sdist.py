@@ -1,11 +1,11 @@
 """Sources from a Python package index: found by pip's settings, compared, nothing in them run."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 import pytest
 
@@ -15,15 +15,9 @@ from sifwright.make_image.check_machine import network_checks
 from sifwright.make_image.check_machine.network_checks import WheelTarget
 from sifwright.plan.resolve import resolve
 from tests.servers import archive, cut, send, serve, sha256
+from tests.unit.conftest import Cli
 from tests.unit.fetching import WRONG, Step, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from http.server import BaseHTTPRequestHandler
-    from pathlib import Path
-
-    from tests.unit.conftest import Cli
-    from tests.unit.mirror_files import MirrorsFile
+from tests.unit.mirror_files import MirrorsFile
 
 SETUP = "raise SystemExit('setup.py was run')\n"
 GOOD = archive(**{"setup.py": SETUP, "readme": "read me\n"})
@@ -219,19 +213,15 @@ def test_where_the_index_gives_no_sum_the_file_does(
 def test_the_check_before_the_build_asks_for_it(pinned: Path, project: Path, index: Index) -> None:
     pinned.write_text(pinned.read_text().replace("2.0", "1.1.0"))
     index.names = ("the_toy-1.1.0.tar.gz",)
-    catalog = load_catalog(project / "defs", project)
-    plan = resolve(catalog, "here", "", [])
-    assert [
-        p.what
-        for p in network_checks.problems(plan.steps, WheelTarget("", os.uname().machine), {})
-        if "toy" in p.what
-    ] == []
+    plan = resolve(load_catalog(project / "defs", project), "here", "", [])
+
+    def problems() -> list[str]:
+        target = WheelTarget("", os.uname().machine)
+        reported = network_checks.problems(plan.steps, target, {})
+        return [problem.what for problem in reported if "toy" in problem.what]
+
+    assert problems() == []
     index.names = ("the_toy-0.9.tar.gz",)
-    (results,) = (
-        p.what
-        for p in network_checks.problems(plan.steps, WheelTarget("", os.uname().machine), {})
-        if "toy" in p.what
-    )
-    assert results.startswith(
-        "the source toy cannot be fetched from a Python package index: no the-toy-1"
-    )
+    (message,) = problems()
+    beginning = "the source toy cannot be fetched from a Python package index: no the-toy-1"
+    assert message.startswith(beginning)

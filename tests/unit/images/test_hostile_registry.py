@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.errors import MachineError, SifwrightError
+from sifwright.errors import SifwrightError
 from sifwright.host.network import http, http_session, registry
 from sifwright.images.sources import registry_image
 from sifwright.images.sources.inspect_image import facts_of
@@ -124,10 +124,7 @@ BREAKING: dict[str, tuple[Answer, str]] = {
         lambda handler: _slow(handler, b"HTTP/1.1 200 OK\r\nX-Y: " + b"z" * 5000),
         "no whole answer within 60 s",
     ),
-    "a wait without end": (
-        lambda handler: send(handler, 429, Retry_After="9" * 5000),
-        "HTTP 429",
-    ),
+    "a wait without end": (lambda handler: send(handler, 429, Retry_After="9" * 5000), "HTTP 429"),
     "a wait until no date": (lambda handler: send(handler, 503, Retry_After="soon"), "HTTP 503"),
     "a redirect to no address": (
         lambda handler: send(handler, 302, Location="http://[/x"),
@@ -142,10 +139,7 @@ BREAKING: dict[str, tuple[Answer, str]] = {
         "it cannot be asked: ",
     ),
     "no HTTP": (lambda handler: _slow(handler, b"220 ready" * 500), "no whole answer within 60 s"),
-    "a line that is no HTTP": (
-        _no_http,
-        r"220 ready\tnow",
-    ),
+    "a line that is no HTTP": (_no_http, r"220 ready\tnow"),
     "tags of several lines": (
         lambda handler: send(handler, *_TAGS_OF_LINES["/tags/" in handler.path]),
         r"Known: a\n    b.",
@@ -297,11 +291,6 @@ def test_netrc_is_for_no_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     other = base64.b64encode(b"other:canary4712").decode()
     assert seen
     assert not any(other in request for request in seen)
-
-
-def test_a_registry_that_cannot_be_reached_is_the_machines_matter() -> None:
-    with pytest.raises(MachineError, match="Connection refused"):
-        facts_of("http://127.0.0.1:9/a/b:1", processor="x86_64", progress=QuietProgress())
 
 
 def test_an_answer_that_is_whole_is_taken() -> None:

@@ -38,6 +38,16 @@ def tree(*parts: bytes) -> ImageTree:
     return stacked(layers.read(io.BytesIO(part)) for part in parts)
 
 
+def special(name: str, kind: bytes, target: str = "") -> bytes:
+    """Make a layer of one entry that is no plain file."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        entry = tarfile.TarInfo(name)
+        entry.type, entry.linkname = kind, target
+        archive.addfile(entry)
+    return data.getvalue()
+
+
 def test_links_are_followed_inside_the_image() -> None:
     image_tree = tree(layer(LOWER))
     assert image_tree.real("/etc/os-release") == "usr/lib/os-release"
@@ -69,24 +79,16 @@ def test_paths_that_a_layer_hides(upper: dict[str, str], seen: str | None) -> No
 
 def test_a_folder_in_place_of_a_link_and_a_path_through_one() -> None:
     link = layer({"lib": "-> usr/lib", **RELEASE})
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as archive:
-        entry = tarfile.TarInfo("lib")
-        entry.type = tarfile.DIRTYPE
-        archive.addfile(entry)
     assert tree(link).real("lib/os-release") == "usr/lib/os-release"
-    assert tree(link, data.getvalue()).real("lib/os-release") == "lib/os-release"
+    folder = special("lib", tarfile.DIRTYPE)
+    assert tree(link, folder).real("lib/os-release") == "lib/os-release"
     through = layer({"lib/libc.so.6": "GNU C Library (x) version 2.40"})
     assert tree(link, through).text("usr/lib/libc.so.6") == "GNU C Library (x) version 2.40"
 
 
 def test_further_names_of_a_file() -> None:
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as archive:
-        entry = tarfile.TarInfo("etc/os-release")
-        entry.type, entry.linkname = tarfile.LNKTYPE, "usr/lib/os-release"
-        archive.addfile(entry)
-    assert tree(layer(RELEASE), data.getvalue()).text("etc/os-release") == "ID=one\n"
+    link = special("etc/os-release", tarfile.LNKTYPE, "usr/lib/os-release")
+    assert tree(layer(RELEASE), link).text("etc/os-release") == "ID=one\n"
 
 
 @pytest.mark.parametrize("target", ["b", "./b", "/etc/b", "../etc/b/../b"])
@@ -108,14 +110,10 @@ def test_a_path_that_leads_outside(name: str) -> None:
         tree(layer({name: ""}))
 
 
-def test_devices_are_no_files() -> None:
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as archive:
-        for kind in (tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE):
-            entry = tarfile.TarInfo("etc/os-release")
-            entry.type = kind
-            archive.addfile(entry)
-    assert tree(layer({"etc/os-release": "ID=one"}), data.getvalue()).files == {}
+@pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
+def test_devices_are_no_files(kind: bytes) -> None:
+    device = special("etc/os-release", kind)
+    assert tree(layer({"etc/os-release": "ID=one"}), device).files == {}
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2, 300, 511, 512, 600, -1000, -1])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import SifwrightError
-from sifwright.images.model import Source, SourceError
+from sifwright.images.model import SourceError
 from sifwright.images.sources.inspect_image import facts_of
 from sifwright.images.sources.parse_name import parse
 from sifwright.system.progress import QuietProgress
@@ -21,30 +21,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DIGEST = "sha256:" + "0" * 64
+# Kind, name and tag.
 NAMES = {
-    "debian": Source(kind="docker", name="debian"),
-    f"docker://a.example:5000/b/c:1@{DIGEST}": Source(
-        kind="docker", name=f"a.example:5000/b/c:1@{DIGEST}"
-    ),
-    "http://127.0.0.1:5000/a": Source(kind="docker", name="http://127.0.0.1:5000/a"),
-    "https://nvcr.io/nvidia/pytorch:25.06-py3": Source(
-        kind="docker", name="nvcr.io/nvidia/pytorch:25.06-py3"
-    ),
-    "oci:/a/b": Source(kind="oci", name="/a/b"),
-    "oci:/a/b:tag": Source(kind="oci", name="/a/b", tag="tag"),
-    "oci-archive:x.tar": Source(kind="oci-archive", name="x.tar"),
-    "docker-archive:/a/x.tar:a.example/b:1": Source(
-        kind="docker-archive", name="/a/x.tar", tag="a.example/b:1"
-    ),
-    "docker-daemon:a/b:1": Source(kind="docker-daemon", name="a/b:1"),
-    "x.sif": Source(kind="sif", name="x.sif"),
-    "./debian": Source(kind="sif", name="debian"),
+    "debian": ("docker", "debian", ""),
+    f"docker://a.example:5000/b/c:1@{DIGEST}": ("docker", f"a.example:5000/b/c:1@{DIGEST}", ""),
+    "http://127.0.0.1:5000/a": ("docker", "http://127.0.0.1:5000/a", ""),
+    "https://nvcr.io/nvidia/pytorch:25.06-py3": ("docker", "nvcr.io/nvidia/pytorch:25.06-py3", ""),
+    "oci:/a/b": ("oci", "/a/b", ""),
+    "oci:/a/b:tag": ("oci", "/a/b", "tag"),
+    "oci-archive:x.tar": ("oci-archive", "x.tar", ""),
+    "docker-archive:/a/x.tar:a.example/b:1": ("docker-archive", "/a/x.tar", "a.example/b:1"),
+    "docker-daemon:a/b:1": ("docker-daemon", "a/b:1", ""),
+    "x.sif": ("sif", "x.sif", ""),
+    "./debian": ("sif", "debian", ""),
 }
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names(name: str) -> None:
-    assert parse(name) == NAMES[name]
+    source = parse(name)
+    assert (source.kind, source.name, source.tag) == NAMES[name]
 
 
 @pytest.mark.parametrize(

@@ -75,25 +75,10 @@ def test_another_compression_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_highest_layer_wins_and_only_folders_are_merged() -> None:
-    base = [
-        folder("d"),
-        file("d/one"),
-        file("d/two"),
-        folder("x"),
-        file("x/in"),
-        file("y"),
-        folder("w"),
-        file("w/in"),
-    ]
-    top = [
-        folder("d"),
-        file("d/two", 2),
-        file("x"),
-        folder("y"),
-        file("y/new"),
-        ListedPath.whiteout(b"w"),
-        ListedPath.whiteout(b"never"),
-    ]
+    base = [folder("d"), file("d/one"), file("d/two"), folder("x"), file("x/in")]
+    base += [file("y"), folder("w"), file("w/in")]
+    top = [folder("d"), file("d/two", 2), file("x"), folder("y"), file("y/new")]
+    top += [ListedPath.whiteout(b"w"), ListedPath.whiteout(b"never")]
     tree = stacked([base, top])
     assert {path: (node.node.kind, node.node.size, node.layer) for path, node in tree.items()} == {
         b"d": ("folder", 0, 1),
@@ -169,12 +154,8 @@ def test_a_licence_file_of_another_package() -> None:
 def test_python_licences(metadata: str, licence: str) -> None:
     text = f"Metadata-Version: 2.4\nName: torch\nVersion: 2.1\n{metadata}\nbody\nName: not this\n"
     [packages_found] = packages.find({SITE + b"/torch-2.1.dist-info/METADATA": text.encode()}, {})
-    assert (packages_found.kind, packages_found.name, packages_found.version) == (
-        "python",
-        "torch",
-        "2.1",
-    )
-    assert packages_found.licence == licence
+    package = (packages_found.kind, packages_found.name, packages_found.version)
+    assert (*package, packages_found.licence) == ("python", "torch", "2.1", licence)
 
 
 def test_files_of_a_python_distribution() -> None:
@@ -193,11 +174,8 @@ def test_files_of_a_python_distribution() -> None:
 
 def test_requested_files() -> None:
     some = [SITE + b"/a.dist-info/METADATA", b"var/lib/dpkg/status"]
-    more = [
-        SITE + b"/a.dist-info/RECORD",
-        b"var/lib/dpkg/info/a.list",
-        b"usr/share/doc/a/copyright",
-    ]
+    more = [SITE + b"/a.dist-info/RECORD", b"var/lib/dpkg/info/a.list"]
+    more.append(b"usr/share/doc/a/copyright")
     paths = [*some, *more, b"var/lib/dpkg/info/a.postinst", b"etc/METADATA"]
     assert packages.sources(paths, names_only=True) == some
     assert packages.sources(paths, names_only=False) == [*some, *more]

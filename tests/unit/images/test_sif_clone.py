@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import random
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sifwright.images.sif import write_sif
-from sifwright.images.sif.write_sif import Contents, Partition
+from sifwright.images.sif.write_sif import Contents
 from tests.conftest import run
+from tests.unit.images.test_sif_image import partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-NOISE = random.Random(6)  # noqa: S311  # data for tests
-
-
-def make(folder: Path, *, size: int = 1_200_128) -> Contents[Partition]:
-    """Make a base in whole blocks, as mksquashfs pads its files, and a layer."""
-    folder.mkdir(exist_ok=True)
-    parts = []
-    for name, length in (("base", -(-size // 4096) * 4096), ("layer", 8192)):
-        data = NOISE.randbytes(length)
-        (folder / name).write_bytes(data)
-        sha256 = hashlib.sha256(data).hexdigest()
-        part = Partition(path=folder / name, name=name, is_system=name == "base", sha256=sha256)
-        parts.append(part)
-    return Contents(partitions=parts, definition=b"Bootstrap: x\n", arch="amd64")
 
 
 @pytest.fixture
@@ -59,7 +43,9 @@ def _used(folder: Path) -> int:
 
 @pytest.mark.all
 def test_a_real_file_system_shares(xfs: Path, tmp_path: Path) -> None:
-    contents = make(xfs / "store", size=20 << 20)
+    # The base is in whole blocks, as mksquashfs pads its files.
+    parts = [partition(xfs / name, size) for name, size in (("base", 20 << 20), ("layer", 8192))]
+    contents = Contents(partitions=parts, definition=b"Bootstrap: x\n", arch="amd64")
     before = _used(xfs)
     digest = write_sif.write(xfs / "x.sif", contents)
     assert _used(xfs) - before < 2 << 20

@@ -23,7 +23,6 @@ from sifwright.images.sif import copy_data, sif_file, write_sif
 from sifwright.images.sif.fingerprint import measure, sif_fingerprint
 from sifwright.images.sif.sif_file import SifError
 from sifwright.images.sif.write_sif import Contents, Partition, PartitionError
-from tests.conftest import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,11 +36,12 @@ def contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Contents[Partit
     monkeypatch.setattr(copy_data, "_SPAN", 1 << 20)
     (tmp_path / "store").mkdir()
     sizes = {"base": 1_500_000, "layer": 20_000}
-    parts = [_partition(tmp_path / "store" / name, size) for name, size in sizes.items()]
+    parts = [partition(tmp_path / "store" / name, size) for name, size in sizes.items()]
     return Contents(partitions=parts, definition=b"Bootstrap: x\n", metadata=b"{}", arch="amd64")
 
 
-def _partition(path: Path, size: int) -> Partition:
+def partition(path: Path, size: int) -> Partition:
+    """Write noise; the one with the name base is the system."""
     data = NOISE.randbytes(size)
     path.write_bytes(data)
     sha256 = hashlib.sha256(data).hexdigest()
@@ -76,27 +76,13 @@ def test_the_fingerprint_is_of_the_partitions_and_of_all_else(
     contents: Contents[Partition], tmp_path: Path
 ) -> None:
     write_sif.write(sif := tmp_path / "x.sif", contents)
+    with sif.open("ab") as file:
+        file.write(b"a signature")
     data, (base, layer) = sif.read_bytes(), sif_file.partitions(sif)
     rest = data[: base.offset] + data[base.end : layer.offset] + data[layer.end :]
     parts = (rest, *(data[partition.offset : partition.end] for partition in (base, layer)))
     words = " ".join(hashlib.sha256(partition).hexdigest() for partition in parts)
     assert sif_fingerprint(sif) == hashlib.sha256(words.encode()).hexdigest()
-
-
-def test_every_byte_counts_for_the_fingerprint(
-    contents: Contents[Partition], tmp_path: Path
-) -> None:
-    fingerprints = {write_sif.write(sif := tmp_path / "x.sif", contents).fingerprint}
-    good, (base, layer) = sif.read_bytes(), sif_file.partitions(sif)
-    # The head beyond what is read of it, the definition, what lies between partitions, the ends.
-    places = (200, 3000, base.offset - 1, base.offset, base.end - 1, base.end, layer.offset - 1)
-    for at in (*places, layer.end - 1):
-        sif.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
-        fingerprints.add(sif_fingerprint(sif))
-    for end in (b"\0", b"a signature"):
-        sif.write_bytes(good + end)
-        fingerprints.add(sif_fingerprint(sif))
-    assert len(fingerprints) == 1 + len(places) + 1 + 2
 
 
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.EXDEV, errno.EIO])
@@ -131,7 +117,7 @@ def shared() -> Iterator[Path]:
 
 
 def test_bytes_do_not_depend_on_time_folder_umask_and_user(shared: Path) -> None:
-    base = _partition(shared / "base", 20_000)
+    base = partition(shared / "base", 20_000)
     base.path.chmod(0o644)
     contents = Contents(partitions=[base], definition=b"x", arch="amd64")
     write_sif.write(shared / "x.sif", contents)
@@ -240,21 +226,6 @@ def test_a_full_disk_is_named_and_leaves_nothing(
         assert not sif.exists()
     with _room(whole):
         write_sif.write(sif, contents)
-
-
-@pytest.mark.all
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
-def test_a_file_system_without_room_is_named(contents: Contents[Partition], tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    mounted = run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small])
-    assert mounted.returncode == 0, mounted.stderr
-    try:
-        with pytest.raises(BuildError, match="cannot be written: No space left on device"):
-            write_sif.write(small / "x.sif", contents)
-        assert list(small.iterdir()) == []
-    finally:
-        run(["umount", small])
 
 
 def test_an_interruption_leaves_nothing(

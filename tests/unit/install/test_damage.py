@@ -37,8 +37,8 @@ def recorded(installed: Project) -> Iterator[Project]:
 
 
 @pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory, run_cli: Cli) -> Project:
-    project = make_project(tmp_path_factory.mktemp("d"))
+def project(project: Project, run_cli: Cli) -> Project:
+    """Install it."""
     assert run_cli(*project.words()).code == 0
     return project
 
@@ -144,16 +144,11 @@ def cut(path: Path) -> None:
     path.write_text("sec")
 
 
-def remove_tree(path: Path) -> None:
-    shutil.rmtree(path)
-
-
 @pytest.mark.parametrize(
-    ("name", "damage"),
-    [("last/second", cut), ("first/first", Path.unlink), ("", remove_tree)],
+    ("name", "damage"), [("last/second", cut), ("first/first", Path.unlink), ("", shutil.rmtree)]
 )
 def test_a_damaged_version_is_installed_again(
-    project: Project, run_cli: Cli, name: str, damage: Callable[[Path], None]
+    project: Project, run_cli: Cli, name: str, damage: Callable[[Path], object]
 ) -> None:
     """Install into a new folder; the damaged one stays for whoever uses it."""
     version = (project.prefix / "current").resolve()
@@ -200,3 +195,5 @@ def test_a_file_that_no_step_has_made(project: Project, run_cli: Cli) -> None:
     assert activate.exists()
     assert (project.prefix / "current/last/second").stat().st_mtime_ns == before
     assert "up to date" in run_cli(*project.words()).out
+    assert run_cli("uninstall", project.prefix).code == 0
+    assert not project.prefix.exists()

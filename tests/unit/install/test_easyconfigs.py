@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import re
 import subprocess
@@ -14,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog.model import LayerFile
-from sifwright.install import archive, easybuild_folder
+from sifwright.install import easybuild_folder
 from sifwright.install.installed_image import InstalledImage
 from sifwright.install.module import describe
 from tests.catalogs import REAL
@@ -77,27 +75,6 @@ def test_archive_is_the_same_everywhere(tmp_path: Path) -> None:
     assert len(digests) == len(archives) == 2
 
 
-def test_archive_holds_what_it_was_given() -> None:
-    large = os.urandom(200_000)
-    files = [
-        LayerFile(path="b/two", data=large, executable=True),
-        LayerFile(path="a", data=b"", executable=False),
-    ]
-    data = archive.archive(files, {"b/link": "two"})
-    assert data == archive.archive(files[::-1], {"b/link": "two"})
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar:
-        results = [(entry.name, entry.mode, entry.mtime, entry.uid, entry.uname) for entry in tar]
-        assert results == [
-            ("b", 0o755, 0, 0, "root"),
-            ("a", 0o644, 0, 0, "root"),
-            ("b/link", 0o777, 0, 0, "root"),
-            ("b/two", 0o755, 0, 0, "root"),
-        ]
-        member = tar.extractfile("b/two")
-        assert member is not None
-        assert member.read() == large
-
-
 def test_an_installation_has_all_run_scripts_and_the_sites_environment() -> None:
     catalog = REAL
     notes = easybuild_folder.notes(SITES["lumi"], {"note": b"x"})
@@ -108,23 +85,6 @@ def test_an_installation_has_all_run_scripts_and_the_sites_environment() -> None
     assert b"SIFWRIGHT_SITE=lumi" in files["share/sifwright/site-environment"].data
     assert files["share/sifwright/note"].data == b"x"
     assert all(file.executable for path, file in files.items() if path.startswith("bin/"))
-
-
-def test_help_says_how_to_run_and_what_to_do_about_the_plugin(run_cli: Cli, tmp_path: Path) -> None:
-    message = usage(written(run_cli, "lumi", tmp_path, *PLANNED).read_text())
-    for word in (
-        "srun --export=ALL --nodes=2 --ntasks=16",
-        "conda-python-distributed script.py",
-        "conda-python-simple",
-        "pytorch-pip install",
-        "SIFWRIGHT_DEBUG=1",
-        "sifwright check-comm lumi",
-        "rm $SIF",
-        "One node still works",
-        "ROCm 7.0.2",
-    ):
-        assert word in message, word
-    assert "plugin" not in written(run_cli, "slurm-generic", tmp_path, *PLANNED).read_text()
 
 
 def usage(text: str) -> str:
@@ -158,42 +118,9 @@ def test_help_tells_srun_by_which_pmi_the_images_mpi_starts(run_cli: Cli, tmp_pa
     assert "--ntasks-per-node=1 --mpi=pmix --kill-on-bad-exit=1" in usage(config.read_text())
 
 
-def test_help_promises_a_central_image_only_where_the_module_has_a_folder(
-    run_cli: Cli, tmp_path: Path
-) -> None:
-    lumi = usage(written(run_cli, "lumi", tmp_path, "--date", "20261122").read_text())
-    message = " ".join(lumi.split())
-    assert f"it takes the image of the same name in {SITES['lumi'].central}, if" in message
-    derecho = usage(written(run_cli, "derecho", tmp_path, "--date", "20261122").read_text())
-    assert "rm $SIF" not in derecho
-
-
-@pytest.mark.parametrize(
-    ("image", "says"),
-    [
-        ("pytorch", "torchrun is in the image as well"),
-        ("pytorch-full", "torchrun and accelerate are in the image as well"),
-    ],
-)
-def test_help_names_accelerate_where_the_image_has_it(
-    run_cli: Cli, tmp_path: Path, image: str, says: str
-) -> None:
-    text = usage(written(run_cli, "slurm-generic", tmp_path, image, *PLANNED).read_text())
-    assert says in " ".join(text.split())
-
-
-def test_without_its_image_it_says_how_to_get_one(run_cli: Cli, tmp_path: Path) -> None:
-    path = written(run_cli, "lumi", tmp_path, "--date", "20261122")
-    message = " ".join(path.read_text().partition("download_instructions")[2].split())
-    assert f"eb needs the image under this name: {path.stem}.sif" in message
-    assert f"central images of site lumi is {SITES['lumi'].central}." in message
-    assert "make sif SITE=lumi IMAGE=pytorch" in message
-    assert "Users cannot build at site lumi: " in message
-    other = written(run_cli, "slurm-generic", tmp_path, "--date", "20261122").read_text()
-    assert "make sif SITE=slurm-generic" in other
-    assert "cannot build" not in other
-    assert "central images of" not in other
-    assert "download_instructions" not in written(run_cli, "alps", tmp_path, *PLANNED).read_text()
+def test_help_names_accelerate_where_the_image_has_it(run_cli: Cli, tmp_path: Path) -> None:
+    text = usage(written(run_cli, "slurm-generic", tmp_path, "pytorch-full", *PLANNED).read_text())
+    assert "torchrun and accelerate are in the image as well" in " ".join(text.split())
 
 
 def test_a_module_does_not_wait_for_an_image(run_cli: Cli) -> None:
@@ -206,6 +133,7 @@ def test_a_module_does_not_wait_for_an_image(run_cli: Cli) -> None:
 def test_central_folder_is_the_sites_or_that_of_a_variable(run_cli: Cli, tmp_path: Path) -> None:
     text = written(run_cli, "lumi", tmp_path / "a", *PLANNED).read_text()
     assert f'"{SITES["lumi"].central}"' in text
+    assert "download_instructions" not in text
     text = written(run_cli, "derecho", tmp_path / "a", *PLANNED).read_text()
     assert '"$SIFWRIGHT_IMAGES"' in text
     words = ["--central", "/img/of us", "--date", "20261122"]
@@ -295,3 +223,44 @@ def test_plain_names_of_commands_where_the_site_asks_for_them(tmp_path: Path) ->
     with tarfile.open(next(tmp_path.glob("*-notes.tar.gz"))) as tar:
         links = {member.name: member.linkname for member in tar if member.issym()}
     assert links == {"bin/python": "pytorch-python", "bin/torchrun": "pytorch-torchrun"}
+
+
+def test_help_says_how_to_run_and_what_to_do_about_the_plugin(run_cli: Cli, tmp_path: Path) -> None:
+    message = usage(written(run_cli, "lumi", tmp_path, *PLANNED).read_text())
+    for word in (
+        "srun --export=ALL --nodes=2 --ntasks=16",
+        "conda-python-distributed script.py",
+        "conda-python-simple",
+        "pytorch-pip install",
+        "SIFWRIGHT_DEBUG=1",
+        "sifwright check-comm lumi",
+        "rm $SIF",
+        "One node still works",
+        "ROCm 7.0.2",
+    ):
+        assert word in message, word
+    assert "plugin" not in written(run_cli, "slurm-generic", tmp_path, *PLANNED).read_text()
+
+
+def test_help_promises_a_central_image_only_where_the_module_has_a_folder(
+    run_cli: Cli, tmp_path: Path
+) -> None:
+    lumi = usage(written(run_cli, "lumi", tmp_path, "--date", "20261122").read_text())
+    message = " ".join(lumi.split())
+    assert f"it takes the image of the same name in {SITES['lumi'].central}, if" in message
+    derecho = usage(written(run_cli, "derecho", tmp_path, "--date", "20261122").read_text())
+    assert "rm $SIF" not in derecho
+
+
+def test_without_its_image_it_says_how_to_get_one(run_cli: Cli, tmp_path: Path) -> None:
+    path = written(run_cli, "lumi", tmp_path, "--date", "20261122")
+    message = " ".join(path.read_text().partition("download_instructions")[2].split())
+    assert f"eb needs the image under this name: {path.stem}.sif" in message
+    assert f"central images of site lumi is {SITES['lumi'].central}." in message
+    assert "make sif SITE=lumi IMAGE=pytorch" in message
+    assert "Users cannot build at site lumi: " in message
+    other = written(run_cli, "slurm-generic", tmp_path, "--date", "20261122").read_text()
+    assert "make sif SITE=slurm-generic" in other
+    assert "cannot build" not in other
+    assert "central images of" not in other
+    assert "download_instructions" not in written(run_cli, "alps", tmp_path, *PLANNED).read_text()

@@ -14,13 +14,13 @@ from sifwright.system.free_space import Room
 from sifwright.system.liveness import ProcessIdentity
 from sifwright.system.tempdirs import TEMPORARY_FIX
 from tests.conftest import run
-from tests.system.native.project import Project, make_project
 from tests.system.native.test_kills import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.system.native.project import Project
     from tests.unit.conftest import Cli
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
@@ -29,11 +29,9 @@ _PAGE = 4096
 
 
 @pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+def project(project: Project, tmp_path: Path) -> Iterator[Project]:
     """Return a project whose prefix is below a small file system."""
-    folder = tmp_path_factory.mktemp("f")
-    project = make_project(folder)
-    (disk := folder / "disk").mkdir()
+    (disk := tmp_path / "disk").mkdir()
     run(["mount", "-t", "tmpfs", "-o", f"size=3m,nr_inodes={_INODES}", "tmpfs", disk])
     yield replace(project, prefix=disk / "made/prefix")
     done = run(["umount", disk])
@@ -89,13 +87,6 @@ def test_uninstall_while_another_machine_installs(
     if clock:
         os.utime(claim, (0, 0))
         assert is_removed(project, run_cli)
-
-
-def test_a_step_that_fills_the_disk(project: Project, run_cli: Cli) -> None:
-    project.add("last", last='cp /dev/zero "$INSTALL_PREFIX/big"')
-    assert run_cli(*project.words()).code == 6
-    use_all_bytes(project.prefix.parents[1])
-    assert is_removed(project, run_cli)
 
 
 def test_tests_of_an_update(

@@ -15,32 +15,30 @@ import pytest
 from sifwright.install.native import host_needs
 from tests.conftest import run
 from tests.stacks import write
-from tests.system.native.project import Project, make_project
+from tests.system.native.test_host_software import change_site
 from tests.unit.conftest import CHECKOUT, program
 
 if TYPE_CHECKING:
+    from tests.system.native.project import Project
     from tests.unit.conftest import Cli, Result
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    """Return a project with a layer that compiles and the layer of virtual environments."""
-    project = make_project(tmp_path)
+def project(project: Project) -> Project:
+    """Add the layer of virtual environments."""
     project.image("python-venv", "first", "last")
     return project
 
 
-def change_site(project: Project, **facts: object) -> None:
-    file = project.folder / "defs/sites/local.yaml"
-    write(file, json.loads(file.read_text()) | facts)
-
-
 def native(**environment: str) -> dict[str, object]:
-    return {
-        "provides": ["compilers", "mpi", "cuda-toolkit"],
-        "environment": environment,
-        "source": "this test",
-    }
+    provided = ["compilers", "mpi", "cuda-toolkit"]
+    return {"provides": provided, "environment": environment, "source": "this test"}
+
+
+def executable(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 def refused(project: Project, run_cli: Cli, *words: str) -> Result:
@@ -71,10 +69,9 @@ def test_a_program_that_is_no_python(project: Project, run_cli: Cli) -> None:
 
 
 def test_a_python_without_venv(project: Project, run_cli: Cli, tmp_path: Path) -> None:
-    program = tmp_path / "python"
     hidden = "import sys; sys.modules['venv'] = None; "
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{hidden}$2"\n')
-    program.chmod(0o755)
+    text = f'#!/bin/sh\nexec {sys.executable} -c "{hidden}$2"\n'
+    program = executable(tmp_path / "python", text)
     message = refused(project, run_cli, "--set", f"host.program={program}").err
     assert f"{program} has no venv, or no ensurepip" in message
 
@@ -97,10 +94,8 @@ def test_a_compiler_that_cannot_compile(
     project: Project, run_cli: Cli, tmp_path: Path, variable: str
 ) -> None:
     """Name it with its own words, as a compiler whose modules are not loaded says them."""
-    (wrapper := tmp_path / "wrapper").write_text(
-        "#!/bin/sh\necho no programming environment >&2\nexit 1\n"
-    )
-    wrapper.chmod(0o755)
+    text = "#!/bin/sh\necho no programming environment >&2\nexit 1\n"
+    wrapper = executable(tmp_path / "wrapper", text)
     change_site(project, native=native(**{variable: str(wrapper)}))
     project.add("last", requires=["compilers"])
     message = refused(project, run_cli).err
@@ -141,8 +136,7 @@ def test_a_compiler_that_hangs(
     monkeypatch.setenv("TMPDIR", str(temporary))
     # It refuses its standard input, so a file is written for it.
     hang = f"[[ $* != *'-S -'* ]] || exit 1\ntouch {tmp_path}/tried\nexec sleep 1000\n"
-    (wrapper := tmp_path / "wrapper").write_text(f"#!/bin/bash\n{hang}")
-    wrapper.chmod(0o755)
+    wrapper = executable(tmp_path / "wrapper", f"#!/bin/bash\n{hang}")
     change_site(project, native=native(CC=str(wrapper)))
     project.add("last", requires=["compilers"])
     assert "do not answer in 1 s\n" in refused(project, run_cli).err
@@ -211,15 +205,6 @@ def test_a_disk_that_is_too_small(project: Project, run_cli: Cli) -> None:
     assert "or name another --prefix" in message
 
 
-def test_the_old_installation_still_works(project: Project, run_cli: Cli) -> None:
-    project.image("first", "last")
-    assert run_cli(*project.words()).code == 0
-    before = project.current, sorted(project.prefix.rglob("*"))
-    project.add("last", last="echo other")
-    assert run_cli(*project.words("--set", "host.program=/nowhere")).code == 5
-    assert (project.current, sorted(project.prefix.rglob("*"))) == before
-
-
 def test_steps_compile_where_the_user_wants(
     project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,8 +239,7 @@ def test_a_host_without_nccl(tmp_path: Path) -> None:
     """Tell the site's key and the option, as a host can have no layer nccl."""
     stubs = {"fetch-source": "mkdir source", "python": "", "mpicxx": "", "build-jobs": "echo 1"}
     for name, text in (stubs | {"cuda-archs": ""}).items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, f"#!/bin/sh\n{text}\n")
     options = {"ARCH": "sm_80", "VENDOR": "nvidia", "VERSION": "2.10.0", "SYSTEM_NCCL": "true"}
     options |= {"OPENBLAS": "true", "NUMA": "true"}
     env = {f"OPT_{name}": value for name, value in options.items()}
@@ -265,3 +249,12 @@ def test_a_host_without_nccl(tmp_path: Path) -> None:
     done = run([program("bash"), script], cwd=tmp_path, env=env)
     assert (done.returncode, "no nccl.h on this host: name" in done.stderr) == (1, True)
     assert "set pytorch-source.system-nccl=false" in done.stderr
+
+
+def test_the_old_installation_still_works(project: Project, run_cli: Cli) -> None:
+    project.image("first", "last")
+    assert run_cli(*project.words()).code == 0
+    before = project.current, sorted(project.prefix.rglob("*"))
+    project.add("last", last="echo other")
+    assert run_cli(*project.words("--set", "host.program=/nowhere")).code == 5
+    assert (project.current, sorted(project.prefix.rglob("*"))) == before

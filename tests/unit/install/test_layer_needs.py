@@ -12,24 +12,21 @@ from sifwright.install.native import layer_needs
 from sifwright.plan.resolve import resolve
 from tests.conftest import run
 from tests.stacks import write
-from tests.system.native.project import Project, make_project
+from tests.system.native.test_host_software import change_site
 from tests.unit.conftest import CHECKOUT, program
+from tests.unit.install.test_host_needs import executable, native
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from sifwright.catalog.model import Catalog
+    from tests.system.native.project import Project
     from tests.unit.conftest import Cli
 
 # The host's Python has a check of its own. The last two come with libibverbs1 and a compiler.
 CHECKED_OTHERWISE = {"python3", "python3-venv", "ibverbs-providers", "libc6-dev"}
 INSTALLED = re.compile(r"apt-install ([a-z0-9. +-]+)|packages\+?=\(([a-z0-9. +-]+)\)")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return make_project(tmp_path)
 
 
 def need(project: Project, *needs: Mapping[str, object], **header: object) -> None:
@@ -38,12 +35,6 @@ def need(project: Project, *needs: Mapping[str, object], **header: object) -> No
     example = {"package": "libsome-dev", "module": "some"}
     header["host-needs"] = [{**example, **item} for item in needs]
     write(file, json.loads(file.read_text()) | header)
-
-
-def change_host(project: Project, **environment: str) -> None:
-    file = project.folder / "defs/sites/local.yaml"
-    software = {"provides": ["compilers"], "environment": environment, "source": "this test"}
-    write(file, json.loads(file.read_text()) | {"native": software})
 
 
 def test_all_that_is_missing(project: Project, run_cli: Cli) -> None:
@@ -69,7 +60,8 @@ def test_what_is_there(project: Project, run_cli: Cli, tmp_path: Path) -> None:
     run([program("cc"), "-shared", "-x", "c", "/dev/null", "-o", library])
     needs = [{"header": "a.h"}, {"header": "b.h"}, {"library": "two"}, {"program": "bash"}]
     need(project, *needs, {"shared-library": "libc.so.6"})
-    change_host(project, CPATH=f"{tmp_path}/one", CMAKE_PREFIX_PATH=f"/nowhere:{tmp_path}/two")
+    paths = {"CPATH": f"{tmp_path}/one", "CMAKE_PREFIX_PATH": f"/nowhere:{tmp_path}/two"}
+    change_site(project, native=native(**paths))
     done = run_cli(*project.words())
     assert (done.code, "Debian" in done.out) == (0, False), done.err
 
@@ -90,7 +82,7 @@ def test_what_a_layer_can_do_without(project: Project, run_cli: Cli, compiler: s
     """Note it before the first step; a missing compiler locks nobody out."""
     needs = [{"header": "nowhere.h"}, {"shared-library": "libnowhere.so.1"}]
     need(project, *({**item, "without": "it is slow"} for item in needs))
-    change_host(project, CC=compiler)
+    change_site(project, native=native(CC=compiler))
     done = run_cli(*project.words())
     assert done.code == 0, done.err
     notes, _, _ = done.out.partition("first ")
@@ -102,7 +94,7 @@ def test_what_a_layer_can_do_without(project: Project, run_cli: Cli, compiler: s
 def test_a_compiler_of_other_words(project: Project, run_cli: Cli) -> None:
     """Tell nothing of headers, as nothing can be known."""
     need(project, {"header": "nowhere.h"}, {"library": "nowhere"})
-    change_host(project, CC="false")
+    change_site(project, native=native(CC="false"))
     assert run_cli(*project.words()).code == 0
 
 
@@ -141,8 +133,7 @@ def test_deepspeed_on_a_host(tmp_path: Path) -> None:
     """Compile its kernels with the host's libaio, without a package manager."""
     stubs = ("fetch-source", "cuda-archs", "build-jobs", "pip")
     for name in stubs:
-        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$DS_BUILD_OPS"\n')
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, f'#!/bin/sh\necho {name} "$DS_BUILD_OPS"\n')
     env = {"OPT_OPS": "true", "OPT_ARCH": "sm_80", "IMAGE_ROOT": str(tmp_path)}
     env |= {"INSTALL_PREFIX": str(tmp_path), "PATH": f"{tmp_path}:/usr/bin:/bin"}
     script = CHECKOUT / "defs/layers/deepspeed/install.sh"

@@ -15,24 +15,13 @@ import pytest
 from sifwright.install.native import tree_snapshot
 from sifwright.make_image.cache import claims
 from tests.stacks import write
-from tests.system.native.project import Project, as_ordinary_user, make_project
+from tests.system.native.project import Project, as_ordinary_user
 from tests.unit.conftest import CHECKOUT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.unit.conftest import Cli
-
-
-@pytest.fixture
-def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a short name: a prefix has at most 80 characters."""
-    return tmp_path_factory.mktemp("p")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return make_project(tmp_path)
 
 
 def test_a_link_to_an_installation(project: Project, run_cli: Cli, tmp_path: Path) -> None:
@@ -90,21 +79,15 @@ def test_the_installation_of_another_user(project: Project, run_cli: Cli, tmp_pa
     assert run_cli(*project.words()).code == 0
     version = (project.prefix / "current").resolve()
     (version / "last/second").unlink()  # no note that it is installed again
+    private = project.prefix / ".sifwright"
+    other, owner = "Name a folder of yours by --prefix.", "Let the owner give this command."
+    page = (project.prefix, "Name a file of yours by --output.")
     cases = {
-        project.words(): (project.prefix / ".sifwright", "Name a folder of yours by --prefix."),
-        project.words("--prefix", str(tmp_path / "new")): (
-            tmp_path,
-            "Name a folder of yours by --prefix.",
-        ),
-        ("uninstall", project.prefix): (
-            project.prefix / ".sifwright",
-            "Let the owner give this command.",
-        ),
-        ("report", "--prefix", project.prefix): (
-            project.prefix,
-            "Name a file of yours by --output.",
-        ),
-        ("stage", project.prefix / "current"): (version, "Let the owner give this command."),
+        project.words(): (private, other),
+        project.words("--prefix", str(tmp_path / "new")): (tmp_path, other),
+        ("uninstall", project.prefix): (private, owner),
+        ("report", "--prefix", project.prefix): page,
+        ("stage", project.prefix / "current"): (version, owner),
     }
     for words, (where, fix) in cases.items():
         done = as_ordinary_user(tmp_path, sys.executable, "-m", "sifwright", *words)
@@ -152,12 +135,6 @@ def test_a_file_system_without_hard_links(
     assert f"{project.prefix}/.sifwright/claims: it is on a file system without hard" in done.err
     assert done.err.endswith("Choose another --prefix.\n")
     assert not project.prefix.exists()
-
-
-def test_report_without_an_installation(run_cli: Cli, tmp_path: Path) -> None:
-    done = run_cli("report", "--prefix", tmp_path / "gone")
-    message = f"{tmp_path}/gone: is no folder of 'sifwright install'"
-    assert (done.code, done.err.startswith(f"sifwright: {message}\n")) == (2, True), done.err
 
 
 def test_a_claim_that_meets_the_end_of_another(
@@ -333,10 +310,7 @@ def test_a_private_folder_of_others(project: Project, run_cli: Cli, name: str) -
     shown = ".sifwright/tmp" if "tmp" in name else f".sifwright/{name}"
     assert (done.code, done.err.splitlines()) == (
         2,
-        [
-            f"sifwright: {message}",
-            f"    Name a new folder, or move away what is there: {shown}.",
-        ],
+        [f"sifwright: {message}", f"    Name a new folder, or move away what is there: {shown}."],
     )
     assert mine.exists()
     mine.unlink()

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
-from tests.system.native.project import make_project
-
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from tests.system.native.project import Project
     from tests.unit.conftest import Cli
 
 # It writes into the home directory and the folder of temporary files.
 TEST = 'touch "$HOME/home" "$TMPDIR/file"; cat "$HAS_LAST/second"'
-
-
-@pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return a project whose prefix has a short name."""
-    return make_project(tmp_path_factory.mktemp("t"))
 
 
 def state(folder: Path) -> dict[Path, int]:

@@ -18,8 +18,7 @@ HOOK = ROOT / "builder/sifwright/install/share/sifwright_pip.py"
 
 
 @pytest.mark.parametrize(
-    ("words", "is_kept"),
-    [("install x", True), ("install --no-build-isolation x", False)],
+    ("words", "is_kept"), [("install x", True), ("install --no-build-isolation x", False)]
 )
 def test_the_constraint_of_isolated_builds_is_for_these(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, *, is_kept: bool

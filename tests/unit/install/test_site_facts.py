@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.system.native.project import MODULE, make_project
+from tests.system.native.project import MODULE
 
 if TYPE_CHECKING:
     from tests.system.native.project import Project
@@ -18,9 +18,8 @@ LAST = 'echo "${FLAVOUR-}" >"$INSTALL_PREFIX/last/flavour"'
 
 
 @pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory, run_cli: Cli) -> Project:
-    """Return an installed project whose prefix has a short name."""
-    project = make_project(tmp_path_factory.mktemp("s"))
+def project(project: Project, run_cli: Cli) -> Project:
+    """Install it."""
     project.add("last", last=LAST)
     assert run_cli(*project.words()).code == 0
     return project

@@ -17,7 +17,7 @@ from sifwright.install.native import uninstall
 from sifwright.install.native.install_steps import HostSteps
 from sifwright.launch.submit import job_folder
 from tests.conftest import sifwright
-from tests.system.native.project import MODULE, make_project
+from tests.system.native.project import MODULE
 from tests.system.native.test_kills import PROGRAM
 
 if TYPE_CHECKING:
@@ -29,15 +29,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a short name: a prefix has at most 80 characters."""
-    return tmp_path_factory.mktemp("u")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(project: Project, tmp_path: Path) -> Project:
     """Return a project whose prefix has folders above it that are not there yet."""
-    project = make_project(tmp_path)
     return replace(project, prefix=tmp_path / "made/deep/prefix")
 
 
@@ -128,11 +121,6 @@ def test_installed_again_beside_files_of_others(project: Project, run_cli: Cli) 
     assert (done.code, done.err) == (2, f"sifwright: {message}\n    {fix}\n")
     assert mine.exists()
     (project.prefix / "versions").rename(project.prefix.with_name("saved"))
-    install(project, run_cli)
-
-
-def test_killed_before_its_record(project: Project, run_cli: Cli) -> None:
-    (project.prefix / ".sifwright/claims").mkdir(parents=True)
     install(project, run_cli)
 
 
@@ -230,15 +218,6 @@ def test_a_test_that_is_gone(project: Project, run_cli: Cli) -> None:
     assert {path for path in tests.rglob("*") if path.is_file()} == mine
 
 
-def test_a_test_that_changed(project: Project, run_cli: Cli) -> None:
-    """Run it, and keep it in the version in use."""
-    install(project, run_cli)
-    project.add("last", test="echo changed")
-    done = run_cli(*project.words())
-    assert (done.code, "test last" in done.out, "installed before" in done.out) == (0, True, False)
-    assert "echo changed" in (project.prefix / "current/sifwright/tests/last/test.sh").read_text()
-
-
 def test_a_complete_version_named_as_unfinished(project: Project, run_cli: Cli) -> None:
     """Keep others' files in it."""
     install(project, run_cli)
@@ -248,22 +227,6 @@ def test_a_complete_version_named_as_unfinished(project: Project, run_cli: Cli) 
     mine = write(version / "mine")
     done = run_cli("uninstall", project.prefix)
     assert (done.code, mine.exists(), f"{version.name}/mine" in done.out) == (0, True, True)
-
-
-def test_a_folder_with_the_name_of_jobs(project: Project, run_cli: Cli) -> None:
-    script = write(project.prefix.with_name("prefix.jobs") / "mine/job.sh")
-    assert run_cli("uninstall", project.prefix).code == 2
-    assert script.exists()
-
-
-def test_an_update_writes_what_is_gone(project: Project, run_cli: Cli, tmp_path: Path) -> None:
-    before = listing(tmp_path)
-    install(project, run_cli)
-    (project.prefix / "current/bin/activate").unlink()
-    install(project, run_cli)
-    assert (project.prefix / "current/bin/activate").exists()
-    done = run_cli("uninstall", project.prefix)
-    assert (done.code, listing(tmp_path)) == (0, before), done.out
 
 
 @pytest.mark.parametrize("state", ["submitted", "killed", "installed"])
@@ -323,6 +286,7 @@ def test_jobs_of_others_beside_an_installation(
     """Leave a folder of that name that no --submit has used."""
     write(project.prefix.with_name("prefix.jobs") / "install-01234567/job.sh")
     before = listing(tmp_path)
+    assert run_cli("uninstall", project.prefix).code == 2
     install(project, run_cli)
     assert run_cli("uninstall", project.prefix).code == 0
     assert listing(tmp_path) == before
@@ -414,11 +378,7 @@ def run_within(
 
 @pytest.mark.parametrize("function", ["write_record", "remove", "_empty"])
 def test_other_commands_are_refused_until_its_end(
-    project: Project,
-    run_cli: Cli,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    function: str,
+    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
     before = listing(tmp_path)
     install(project, run_cli)

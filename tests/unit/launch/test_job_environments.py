@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.catalog.model import Modules
-from tests.unit.jobs import Bench, Ran
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.catalog.model import Catalog, Site
+    from tests.unit.jobs import Bench, Ran
 
 ODD = 'it\'s $(touch x) `touch x`\n"*"'
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 @pytest.fixture

@@ -1,18 +1,12 @@
-"""The site's own MPI: in place of an image's, by the real bash, and for native ranks."""
+"""The site's own MPI in place of an image's, by the real bash."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sifwright.catalog.model import Catalog, Modules, Site
+from sifwright.catalog.model import Catalog, Site
 from tests.unit.jobs import Bench, Ran
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 @pytest.fixture
@@ -30,12 +24,10 @@ def hosting(real: Catalog, tmp_path: Path) -> Site:
     return replace(real.sites["frontier"], cache="", binds=("/var",), host_mpi=host)
 
 
-def _host_mpi(
-    bench: Bench, site: Site, mine: Mapping[str, str] | None = None, *, host_mpi: bool = True
-) -> Ran:
+def _host_mpi(bench: Bench, site: Site, **mine: str) -> Ran:
     host = {"GTL": str(bench.record.parent), "CRAY_MPICH_ROOTDIR": "/cray", "LD_LIBRARY_PATH": "/l"}
-    text = bench.render(site, account="project", host_mpi=host_mpi)
-    return bench.run(text, CRAY_LD_LIBRARY_PATH="/c:/d", **(host | dict(mine or {})))
+    text = bench.render(site, account="project", host_mpi=True)
+    return bench.run(text, CRAY_LD_LIBRARY_PATH="/c:/d", **(host | mine))
 
 
 def _given(ran: Ran) -> dict[str, str]:
@@ -68,18 +60,11 @@ def test_the_sites_mpi_in_place_of_the_images(bench: Bench, hosting: Site, tmp_p
     assert ran.env["LD_LIBRARY_PATH"] == "/l", "the launcher's own is as it was"
 
 
-def test_without_the_option_the_image_keeps_its_mpi(bench: Bench, hosting: Site) -> None:
-    ran = _host_mpi(bench, hosting, host_mpi=False)
-    assert (ran.code, _given(ran), ran.modules) == (0, {}, [])
-    assert ran.env["APPTAINER_BINDPATH"] == "/var"
-    assert not [name for name in ran.env if name.startswith("MPICH_")]
-
-
 @pytest.mark.parametrize("program", ["APPTAINER", "SINGULARITY"])
 def test_the_sites_mpi_leaves_what_is_set(bench: Bench, hosting: Site, program: str) -> None:
     mine = {f"{program}ENV_LD_LIBRARY_PATH": "/mine", f"{program}ENV_LD_PRELOAD": "/my.so"}
     mine |= {f"{program}_CONTAINLIBS": "/my/lib.so", "MPICH_GPU_SUPPORT_ENABLED": "0"}
-    ran = _host_mpi(bench, hosting, mine)
+    ran = _host_mpi(bench, hosting, **mine)
     given = _given(ran)
     assert given["ENV_LD_LIBRARY_PATH"].endswith(":/opt/cray/pe/lib64:/mine")
     assert given["ENV_LD_PRELOAD"].endswith("/gtl.so:/my.so")
@@ -88,19 +73,10 @@ def test_the_sites_mpi_leaves_what_is_set(bench: Bench, hosting: Site, program: 
 
 
 def test_the_sites_mpi_without_its_libraries_ends_the_job(bench: Bench, hosting: Site) -> None:
-    ran = _host_mpi(bench, hosting, {"GTL": "/nowhere"})
+    ran = _host_mpi(bench, hosting, GTL="/nowhere")
     assert (ran.code, ran.argv) == (66, [])
     assert ran.err == "job: there is no library '/nowhere/gtl.so'\n"
-    ran = _host_mpi(bench, hosting, {"CRAY_MPICH_ROOTDIR": ""})
+    ran = _host_mpi(bench, hosting, CRAY_MPICH_ROOTDIR="")
     assert ran.code != 0
     assert ran.argv == []
     assert "CRAY_MPICH_ROOTDIR" in ran.err
-
-
-@pytest.mark.parametrize("name", ["frontier", "derecho"])
-def test_native_ranks_use_the_sites_mpi(bench: Bench, real: Catalog, name: str) -> None:
-    site = replace(real.sites[name], cache="", modules=Modules())
-    text = bench.render(site, account="project", environment=str(bench.venv))
-    ran = bench.run(text, launcher=site.launcher)
-    assert ran.env["MPICH_GPU_SUPPORT_ENABLED"] == "1"
-    assert "MPICH_SMP_SINGLE_COPY_MODE" not in ran.env

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from sifwright.catalog import schema, yaml_file
 from sifwright.catalog.model import Catalog, Environment, Modules, Site
 from sifwright.catalog.script_rules import refuse_text
-from sifwright.catalog.site import HostMpi
 from sifwright.catalog.yaml_document import YamlProblem
 from sifwright.errors import UsageError
 from sifwright.render import shell
@@ -36,11 +35,6 @@ IMPOSSIBLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
 
 def test_there_are_enough_values() -> None:
     assert ARGUMENTS + SITE_VALUES + WORDS + PATHS + FACTS >= 10_000
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 @pytest.fixture
@@ -134,17 +128,6 @@ def test_values_of_a_site(site: Site, bench: Bench) -> None:
         first, second = dict(list(wanted.items())[:half]), dict(list(wanted.items())[half:])
         spoilt = replace(site, environment=Environment(several_nodes=first), proxies=second)
         ran = bench.run(bench.render(spoilt, **_asked(site), environment=str(bench.venv)))
-        assert (ran.code, ran.err) == (0, "")
-        assert {name: ran.env[name] for name in wanted} == wanted
-
-
-def test_values_of_the_sites_mpi(site: Site, bench: Bench) -> None:
-    """Export its variables, which a job in a container has with --host-mpi."""
-    for batch in _batches([v for v in hostile.texts(SEED + 6, 300) if v and not refuse_text(v)]):
-        wanted = {f"E{number}": value for number, value in enumerate(batch)}
-        host = HostMpi(source="us", library_path=("/a", "/b"), environment=wanted)
-        text = bench.render(replace(site, host_mpi=host), **_asked(site), host_mpi=True)
-        ran = bench.run(text)
         assert (ran.code, ran.err) == (0, "")
         assert {name: ran.env[name] for name in wanted} == wanted
 

@@ -9,21 +9,16 @@ import pytest
 
 from sifwright.catalog.model import Modules
 from sifwright.errors import UsageError
-from tests.unit.jobs import Bench
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.catalog.model import Catalog, Site
+    from tests.unit.jobs import Bench
 
 # Records, and does what a module of an image does.
 LOADS = """() { printf '%s\\n' "module $*" >>"$RECORD/modules"
   case $* in "purge") unset SIF ;; "load "*PyTorch*) export SIF=/etc/hostname ;; esac; }"""
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 @pytest.fixture

@@ -3,26 +3,16 @@
 That Slurm, PBS or Flux take them as they are is for the tests in tests/system/slurm.
 """
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sifwright.catalog.model import Catalog, Modules, Site
-from tests.bind_cases import CASES
-from tests.unit.conftest import CHECKOUT, program
 from tests.unit.jobs import Bench, Ran
 
 APPTAINER = ("APPTAINER_BINDPATH", "SINGULARITY_BINDPATH")
 SUBMITTED = {"SLURM_JOB_ACCOUNT": "project"}
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 @pytest.fixture
@@ -86,21 +76,6 @@ def test_binds_of_the_user_stay(bench: Bench, site: Site, name: str) -> None:
     assert _binds(_run(bench, site, **{name: "/mine:/usr,/opt/tmp"})) == "/mine:/usr,/opt/tmp"
 
 
-def test_the_same_binds_under_several_names_stay_once(bench: Bench, site: Site) -> None:
-    """Drop repeated binds of a module: Apptainer warns of a target that is bound twice."""
-    env = dict.fromkeys(("APPTAINER_BIND", "SINGULARITY_BIND", *APPTAINER), "/usr,/etc")
-    env["SINGULARITY_BIND"] = "/var"
-    assert _binds(_run(bench, replace(site, binds=("/usr",)), **env)) == "/usr,/etc,/var"
-
-
-@pytest.mark.parametrize("name", ["options", "colons", "commas"])
-def test_options_and_escapes_of_binds_stay(bench: Bench, site: Site, name: str) -> None:
-    """Keep them; tests/unit/install/test_binds.py has the reading of lists."""
-    text, binds = CASES[name]
-    site = replace(site, binds=("/usr", *(f"/usr:{target}" for target in binds.values())))
-    assert _binds(_run(bench, site, APPTAINER_BIND=text)) == ",".join([*binds, "/usr"])
-
-
 def test_a_path_with_a_comma_is_not_bound(bench: Bench, site: Site, tmp_path: Path) -> None:
     """Skip it: Apptainer 1.4.5 reads it as two sources, and ends for the second."""
     (tmp_path / "a,b").mkdir()
@@ -162,21 +137,17 @@ def test_native_sets_what_an_image_carries(bench: Bench, real: Catalog) -> None:
     assert first.env["WITH_CONDA"] == f"source {bench.venv}/bin/activate"
 
 
-def test_modules(bench: Bench, real: Catalog, tmp_path: Path) -> None:
+def test_a_module_that_cannot_be_loaded_ends_the_job(
+    bench: Bench, real: Catalog, tmp_path: Path
+) -> None:
+    """Let the code of modules read unset variables; the site names the file with `module`."""
     site = replace(real.sites["derecho"], cache="", binds=())
-    text = bench.render(site, account="project")
-    ran = bench.run(text, launcher="mpiexec")
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.modules == [
-        "module --force purge",
-        "module load ncarenv/24.12 gcc/12.4.0 cray-mpich/8.1.29 cuda/12.3.2 apptainer/1.3.4",
-    ]
     init = tmp_path / "modules.sh"
     init.write_text("module() { echo $UNSET_VARIABLE; return 3; }\n")
     broken = replace(site, modules=replace(site.modules, init=str(init)))
     text = bench.render(broken, account="project")
     ran = bench.run(text, launcher="mpiexec", **{"BASH_FUNC_module%%": ""})
-    assert (ran.code, ran.argv) == (3, []), "a module that cannot be loaded ends the job"
+    assert (ran.code, ran.argv) == (3, [])
 
 
 def test_the_library_path_of_modules(bench: Bench, real: Catalog) -> None:
@@ -185,18 +156,6 @@ def test_the_library_path_of_modules(bench: Bench, real: Catalog) -> None:
     for before, wanted in (("", "/cray"), ("/mine", "/cray:/mine")):
         ran = bench.run(text, CRAY_LD_LIBRARY_PATH="/cray", LD_LIBRARY_PATH=before)
         assert ran.env["LD_LIBRARY_PATH"] == wanted
-
-
-def test_the_command_line_of_srun(bench: Bench, real: Catalog) -> None:
-    frontier = replace(real.sites["frontier"], cache="", proxies={})
-    ran = bench.run(bench.render(frontier, "a b", "--x", account="project"))
-    assert ran.argv == [
-        *("--export=ALL", "--nodes=2", "--ntasks=16", "--ntasks-per-node=8", "--cpus-per-task=7"),
-        *("--gpus-per-task=1", "--gpu-bind=closest", "--network=disable_rdzv_get"),
-        *("--kill-on-bad-exit=1", "apptainer", "exec", "--rocm", str(bench.sif)),
-        *("conda-python-distributed", "a b", "--x"),
-    ]
-    assert ran.env["SRUN_CPUS_PER_TASK"] == "7"
 
 
 @pytest.mark.parametrize("launcher", ["", "torchrun"])
@@ -241,17 +200,6 @@ def test_mpirun_is_told_the_whole_environment(bench: Bench, real: Catalog) -> No
     assert {"PATH", "USER", "NCCL_DEBUG", "ODD", *APPTAINER} <= set(named)
     assert {"SLURM_JOB_ID", "PWD", "SHLVL", "_"}.isdisjoint(named)
     assert ran.argv[:7] == ["-np", "4", "--bind-to", "none", "--map-by", "ppr:2:node", "-x"]
-
-
-def test_mpirun_may_start_more_ranks_than_cores_without_a_scheduler(
-    bench: Bench, real: Catalog
-) -> None:
-    """Allow it where no scheduler counts slots."""
-    asked = {"nodes": 1, "ranks_per_node": 64, "launcher": "mpirun"}
-    generic = replace(real.sites["slurm-generic"], modules=Modules(), cache="")
-    for site, expected in ((real.sites["local"], True), (generic, False)):
-        ran = bench.run(bench.render(site, **asked), launcher="mpirun")
-        assert ("--oversubscribe" in ran.argv) is expected
 
 
 def test_flux_sends_a_signal_to_the_script_too(bench: Bench, real: Catalog) -> None:
@@ -299,55 +247,10 @@ def test_pbs_binds_no_list_of_nodes(bench: Bench, real: Catalog) -> None:
     assert str(nodes) not in ran.env["APPTAINER_BINDPATH"]
 
 
-# Like PALS without --no-transfer, it starts a copy of the program.
-PALS = r"""#!/bin/bash
-copies=yes
-while [[ $1 == -* ]]; do
-  case $1 in
-    --no-transfer) copies='' ;;
-    -n | -ppn | --cpu-bind) shift ;;
-  esac
-  shift
-done
-[[ -z $copies ]] || { cp "$1" "$RECORD/copy" && set -- "$RECORD/copy" "${@:2}"; }
-exec "$@"
-"""
-
-
-def test_pals_starts_the_run_script_itself(bench: Bench, real: Catalog) -> None:
-    """Start no copy, which would miss the helpers beside it."""
-    (bench.bin / "mpiexec").write_text(PALS)
-    (bench.venv / "bin/activate").write_text(f"source {Path(sys.prefix)}/bin/activate\n")
-    site = replace(real.sites["derecho"], cache="", modules=Modules())
-    asked = {"account": "project", "environment": str(bench.venv)}
-    places = {"run_scripts": str(CHECKOUT / "runscripts")}
-    ran = bench.run(bench.render(site, "-c", "print(6 * 7)", **asked, **places))
-    assert (ran.code, ran.out, ran.err) == (0, "42\n", "")
-
-
 def test_pbs_starts_where_it_was_submitted(bench: Bench, real: Catalog) -> None:
     site = replace(real.sites["derecho"], cache="", modules=Modules())
     ran = bench.run(bench.render(site, account="project"), launcher="mpiexec", PBS_O_WORKDIR="/usr")
     assert ran.env["PWD"] == "/usr"  # noqa: S105  # the folder, no password
-
-
-def test_a_job_without_a_scheduler_trains(real: Catalog, tmp_path: Path) -> None:
-    """Run all of it for real, except the engine: bash, the run scripts' name, the Python script."""
-    bench = Bench(tmp_path)
-    (bench.nasty / "conda-python-distributed").write_text('#!/bin/bash\nexec python3 "$@"\n')
-    (bench.nasty / "conda-python-distributed").chmod(0o755)
-    code = "import os, sys; print(sys.argv[1:], os.environ['WITH_CONDA'])"
-    asked = {"nodes": 1, "environment": str(bench.venv)}
-    text = bench.render(real.sites["local"], "-c", code, "a b", **asked)
-    done = subprocess.run(
-        [program("bash")],
-        input=text,
-        env=os.environ | {"RUNSCRIPTS": ""},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == f"['a b'] source {bench.venv}/bin/activate\n"
 
 
 def test_an_image_that_podman_does_not_have_ends_the_job(real: Catalog, bench: Bench) -> None:

@@ -15,25 +15,6 @@ from sifwright.system.step_file import VARIABLE, with_step_file
 from tests.unit.conftest import Cli
 
 
-@pytest.fixture
-def job(tmp_path: Path) -> SubmittedJob:
-    """Return a job that runs."""
-    folder = tmp_path / "jobs" / "torch-0123"
-    job_folder.make(folder)
-    job = SubmittedJob(
-        id="7",
-        scheduler="slurm",
-        images=("a/b",),
-        steps=("torch", "mpi"),
-        keys=("0", "1"),
-        log=str(tmp_path / "log"),
-        folder=str(folder),
-        state="running",
-    )
-    job_folder.write(job)
-    return job
-
-
 class Recorded(Progress):
     """A reporter behind the file, which keeps all that reaches it."""
 

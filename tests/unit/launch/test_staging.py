@@ -64,6 +64,14 @@ def _run(text: str, stage: Path, **more: str) -> subprocess.CompletedProcess[str
     )
 
 
+def _why(done: subprocess.CompletedProcess[str], environment: Path) -> str:
+    """Return why the ranks of a job started from where their environment is."""
+    assert (done.returncode, done.stdout.split()[0]) == (0, str(environment))
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"job: {environment} was not copied to the nodes")
+    return line
+
+
 @pytest.fixture
 def stage() -> Iterator[Path]:
     """Make a node's disk, whose path is shorter than that of the environment."""
@@ -147,11 +155,7 @@ def test_uncopied_files_are_named_and_read_in_place(
         fingerprint.write_bytes(b"".join(fingerprint.read_bytes().splitlines(keepends=True)[:3]))
     else:
         archive.unlink()
-    done = _run(text, stage)
-    assert (done.returncode, done.stdout.split()[0]) == (0, str(environment))
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(f"job: {environment} was not copied to the nodes")
-    assert line.endswith(")")  # the reason
+    assert _why(_run(text, stage), environment).endswith(")")  # the reason
     assert not list(stage.glob("sw-*-*/e*"))
 
 
@@ -163,10 +167,8 @@ def test_a_disk_with_characters_of_the_shell(
     staging.pack_environment(environment)
     program = "import os, sys; print(sys.prefix, [x for x in os.environ.values() if '/sw-' in x])"
     done = _run(_job(run_cli, environment, program), stage / name)
-    assert (done.returncode, done.stdout) == (0, f"{environment} []\n")
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(f"job: {environment} was not copied to the nodes")
-    assert f"not '{stage}/{name}/sw-" in line
+    assert f"not '{stage}/{name}/sw-" in _why(done, environment)
+    assert done.stdout == f"{environment} []\n"
 
 
 def _add(environment: Path) -> None:
@@ -190,11 +192,8 @@ def test_a_changed_environment_is_noticed(
     text = _job(run_cli, environment)
     CHANGES[change](environment)
     assert staging.is_stale(environment)
-    done = _run(text, stage)
-    assert (done.returncode, done.stdout.split()[0]) == (0, str(environment))
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(f"job: {environment} was not copied to the nodes")
-    assert "it has changed since its archive was written" in line
+    why = _why(_run(text, stage), environment)
+    assert "it has changed since its archive was written" in why
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -320,48 +321,42 @@ def test_the_last_job_is_cancelled_first(
     assert commands[-1] == ["scancel", "2", "1"]
 
 
-@pytest.mark.parametrize("looks", [1, 9])
-def test_wait_for_a_job_that_the_scheduler_does_not_show_yet(
-    submission: Submission, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, looks: int
-) -> None:
-    assert not commands
+def waited(submission: Submission, monkeypatch: pytest.MonkeyPatch, *answers: object) -> list[str]:
+    """Wait for a job that the scheduler calls done after these answers; return the notes."""
     (job,) = submit(submission, JOBS[:1])
-    unknown = iter(range(looks))
-
-    def states(_ids: object) -> dict[str, JobState]:
-        return {} if next(unknown, None) is not None else {"1": JobState("done")}
-
+    states = Mock(side_effect=[*answers, {"1": JobState("done")}])
     monkeypatch.setattr(SCHEDULERS["slurm"], "states", states, raising=False)
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
     notes: list[str] = []
-    if looks == 1:
-        wait.wait(submission.home.jobs, {job.folder}, notes.append)
-        assert notes == ["job 1: lost: base", "job 1: done: base"]
-    else:
-        with pytest.raises(BuildError, match="Give the same command again"):
-            wait.wait(submission.home.jobs, {job.folder}, notes.append)
+    wait.wait(submission.home.jobs, {job.folder}, notes.append)
+    return notes
 
 
+@pytest.mark.usefixtures("commands")
+def test_wait_for_a_job_that_the_scheduler_does_not_show_yet(
+    submission: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = waited(submission, monkeypatch, {})
+    assert notes == ["job 1: lost: base", "job 1: done: base"]
+
+
+@pytest.mark.usefixtures("commands")
+def test_wait_for_a_job_that_is_lost(
+    submission: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(BuildError, match="Give the same command again"):
+        waited(submission, monkeypatch, *[{}] * 9)
+
+
+@pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("silent", [30, 40])
 def test_wait_while_a_controller_is_restarted(
-    submission: Submission, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, silent: int
+    submission: Submission, monkeypatch: pytest.MonkeyPatch, silent: int
 ) -> None:
     """Go on after looks without an answer; at last say that the jobs go on."""
-    assert not commands
-    (job,) = submit(submission, JOBS[:1])
-    answers = iter(range(silent))
-
-    def states(_ids: object) -> dict[str, JobState]:
-        if next(answers, None) is not None:
-            raise MachineError.of("squeue: no answer")
-        return {"1": JobState("done")}
-
-    monkeypatch.setattr(SCHEDULERS["slurm"], "states", states, raising=False)
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    notes: list[str] = []
+    answers = [MachineError.of("squeue: no answer")] * silent
     if silent == 30:
-        wait.wait(submission.home.jobs, {job.folder}, notes.append)
-        assert notes == ["job 1: done: base"]
+        assert waited(submission, monkeypatch, *answers) == ["job 1: done: base"]
     else:
         with pytest.raises(MachineError, match="The jobs go on without this command"):
-            wait.wait(submission.home.jobs, {job.folder}, notes.append)
+            waited(submission, monkeypatch, *answers)

@@ -20,7 +20,14 @@ from sifwright.launch.submit.by_hand import commands
 from sifwright.launch.submit.graph import BuildJob, Task, build_jobs
 from sifwright.launch.submit.job_script import render_script
 from sifwright.launch.submit.jobs_place import of_images
-from sifwright.launch.submit.schedulers import SCHEDULERS, answer, clock, slurm_states
+from sifwright.launch.submit.schedulers import (
+    SCHEDULERS,
+    JobState,
+    Scheduler,
+    answer,
+    clock,
+    slurm_states,
+)
 from sifwright.launch.submit.submission import prepare
 from tests.unit.conftest import CHECKOUT, Cli
 
@@ -94,18 +101,13 @@ def test_jobs_that_wait_already_are_not_submitted_again() -> None:
             "nodes=1 ntasks=1 cpus-per-task=32 mem=128G time=06:00:00 output=log",
         ),
         (
-            "pbs",
-            "qsub -W depend=afterok:7 job",
-            "l=select=1:ncpus=32:mem=128gb l=walltime=06:00:00 o=log j=oe k=doe",
-        ),
-        (
             "flux",
             "flux batch --env=-* --env=PATH --env=HOME --dependency=afterok:7 job",
             "nslots=1 cores-per-slot=32 time-limit=360m output=log",
         ),
     ],
 )
-def test_each_scheduler_has_words_of_its_own(name: str, command: str, directives: str) -> None:
+def test_words_of_a_scheduler(name: str, command: str, directives: str) -> None:
     scheduler = SCHEDULERS[name]
     assert " ".join(scheduler.submit("job", "7")) == command
     pairs = [*scheduler.resources(LARGE), *scheduler.output("log")]
@@ -276,72 +278,61 @@ def play(monkeypatch: pytest.MonkeyPatch, file: str) -> Exchanges:
     return exchanges
 
 
-def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
-    exchanges = play(monkeypatch, "openpbs.json")
-    pbs, ids = SCHEDULERS["pbs"], [f"{number}.pbshost" for number in range(45, 51)]
+def submitted(scheduler: Scheduler, script: str, before: str = "") -> str:
+    return scheduler.job_id(answer(scheduler.submit(f"/scratch/rec/{script}.sh", before)))
+
+
+def submit_six(scheduler: Scheduler, ids: list[str]) -> None:
+    """Submit the scripts of a dialogue; the second and the third wait for the one before."""
     scripts = ("job", "broken", "job", "slow", "wide", "over")
     after = ("", ids[0], ids[1], "", "", "")
+    assert [submitted(scheduler, *pair) for pair in zip(scripts, after, strict=True)] == ids
 
-    def submit(script: str, before: str = "") -> str:
-        return pbs.job_id(answer(pbs.submit(f"/scratch/rec/{script}.sh", before)))
 
-    assert [submit(*pair) for pair in zip(scripts, after, strict=True)] == ids
+def words_of(states: dict[str, JobState]) -> str:
+    return " ".join(state for state, _ in states.values())
+
+
+def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
+    exchanges, pbs = play(monkeypatch, "openpbs.json"), SCHEDULERS["pbs"]
+    ids = [f"{number}.pbshost" for number in range(45, 51)]
+    submit_six(pbs, ids)
     with pytest.raises(MachineError, match=r"^qsub: Unknown queue$"):
-        submit("refused")
+        submitted(pbs, "refused")
     states = pbs.states([*ids, "99.pbshost"])
-    assert [state for state, _ in states.values()] == [
-        *("running", "queued", "queued", "running", "queued", "running")
-    ]
+    assert words_of(states) == "running queued queued running queued running"
     never = "Can Never Run: Insufficient amount of resource: ncpus (R: 64 A: 8 T: 8)"
     assert [states[name].reason for name in ids] == ["", "", "", "", never, ""]
     answer(pbs.cancel(ids[3:5]))
     with pytest.raises(MachineError, match=f"^qdel: Job has finished {ids[3]}$"):
         answer(pbs.cancel([ids[3]]))
     states = pbs.states(ids)
-    assert [state for state, _ in states.values()] == [
-        *("done", "failed", "cancelled", "cancelled", "cancelled", "failed")
-    ]
+    assert words_of(states) == "done failed cancelled cancelled cancelled failed"
     assert states[ids[5]].reason == "exceeded resource walltime"
     # From here on without job history.
-    slow = submit("slow")
-    behind = submit("broken", slow)
+    slow = submitted(pbs, "slow")
+    behind = submitted(pbs, "broken", slow)
     states = pbs.states([ids[0], slow, behind])
-    assert {name: state for name, (state, _) in states.items()} == {
-        slow: "running",
-        behind: "queued",
-    }
+    assert (list(states), words_of(states)) == ([slow, behind], "running queued")
     answer(pbs.cancel([slow]))
     assert pbs.states([slow, behind]) == {}
     assert next(exchanges, None) is None
 
 
 def test_the_words_of_a_real_flux(monkeypatch: pytest.MonkeyPatch) -> None:
-    exchanges = play(monkeypatch, "flux.json")
-    flux, ids = (
-        SCHEDULERS["flux"],
-        ["ƒBwXhcb", "ƒG2jihm", "ƒLXfYJT", "ƒQR1f8s", "ƒW4evR5", "ƒccBkZM"],
-    )
-    scripts = ("job", "broken", "job", "slow", "wide", "over")
-    after = ("", ids[0], ids[1], "", "", "")
-
-    def submit(script: str, before: str = "") -> str:
-        return flux.job_id(answer(flux.submit(f"/scratch/rec/{script}.sh", before)))
-
-    assert [submit(*pair) for pair in zip(scripts, after, strict=True)] == ids
+    exchanges, flux = play(monkeypatch, "flux.json"), SCHEDULERS["flux"]
+    ids = ["ƒBwXhcb", "ƒG2jihm", "ƒLXfYJT", "ƒQR1f8s", "ƒW4evR5", "ƒccBkZM"]
+    submit_six(flux, ids)
     with pytest.raises(MachineError, match=r"ERROR: 'nowhere' is not a valid queue$"):
-        submit("refused")
+        submitted(flux, "refused")
     states = flux.states([*ids, "f123"])
-    assert [state for state, _ in states.values()] == [
-        *("running", "queued", "queued", "running", "failed", "running")
-    ]
+    assert words_of(states) == "running queued queued running failed running"
     assert states[ids[4]].reason.startswith("unsatisfiable request: need 1 slot(s) of 64 core(s)")
     answer(flux.cancel([ids[3]]))
     with pytest.raises(MachineError, match=r"job is inactive$"):
         answer(flux.cancel([ids[3]]))
     states = flux.states(ids)
-    assert [state for state, _ in states.values()] == [
-        *("done", "failed", "cancelled", "cancelled", "failed", "failed")
-    ]
+    assert words_of(states) == "done failed cancelled cancelled failed failed"
     assert states[ids[5]].reason == "resource allocation expired"
     assert next(exchanges, None) is None
 
@@ -366,7 +357,6 @@ def test_the_words_of_a_real_flux(monkeypatch: pytest.MonkeyPatch) -> None:
         (["local", "--submit=print:slurm", "--wait"], "--wait: nothing is submitted"),
         (["local", "--submit=slurm", "--directive=o=x"], "jobs that build have a log of their own"),
         (["local", "--submit=slurm", "--directive=array=1-3"], "and are no arrays"),
-        (["frontier,derecho", "--submit"], "jobs of sites 'frontier' and 'derecho' differ"),
     ],
 )
 def test_refused_submissions(run_cli: Cli, tmp_path: Path, words: list[str], message: str) -> None:

@@ -23,25 +23,6 @@ from sifwright.launch.submit.submission import prepare
 from sifwright.make_image.resolve_request.secrets import read_secrets
 
 
-@pytest.fixture
-def job(tmp_path: Path) -> SubmittedJob:
-    """Return a job that was submitted."""
-    folder = tmp_path / "jobs" / "torch-0123"
-    job_folder.make(folder)
-    (folder / "settings").mkdir()
-    job = SubmittedJob(
-        id="7",
-        scheduler="slurm",
-        images=("a/b",),
-        steps=("torch",),
-        keys=("0123",),
-        log="log",
-        folder=str(folder),
-    )
-    job_folder.write(job)
-    return job
-
-
 @pytest.mark.parametrize(
     ("known", "status", "expected"),
     [

@@ -49,14 +49,10 @@ USED = [
 
 
 def _inventory(path: Path, system: str) -> Inventory:
-    image = sif_file.read(path_of(path, system))
+    planted.sif(path / f"{system}.sif", system)
+    image = sif_file.read(path / f"{system}.sif")
     parts = [sif_file.place(image.path, part) for part in image.partitions]
     return inventory(sif_image.tree_of(parts, only_packages=True))
-
-
-def path_of(folder: Path, system: str) -> Path:
-    planted.sif(folder / f"{system}.sif", system)
-    return folder / f"{system}.sif"
 
 
 @pytest.mark.parametrize("system", planted.SYSTEMS)
@@ -80,19 +76,15 @@ def test_the_sbom_is_valid_and_complete(real: Catalog, tmp_path: Path, system: s
     assert python["licenses"] == [{"license": {"id": "MIT"}}]
     values = [item["value"] for item in python["properties"]]
     assert any(value.endswith("planted_py-1.2.dist-info/licenses/LICENSE") for value in values)
-    record = {
-        "name": "sifwright:record-sha256",
-        "value": hashlib.sha256(planted.RECORD).hexdigest(),
-    }
-    assert record in python["properties"]
+    digest = hashlib.sha256(planted.RECORD).hexdigest()
+    assert {"name": "sifwright:record-sha256", "value": digest} in python["properties"]
 
 
 def test_other_files_at_the_same_version_are_named(real: Catalog, tmp_path: Path) -> None:
     plan = resolve(real, "frontier", "pytorch", [])
     assert python_files.digests(tmp_path) == {}
-    (tmp_path / "sbom.cdx.json").write_bytes(
-        sbom(plan, _inventory(tmp_path, "debian"), USED, EPOCH)
-    )
+    bill = sbom(plan, _inventory(tmp_path, "debian"), USED, EPOCH)
+    (tmp_path / "sbom.cdx.json").write_bytes(bill)
     now = python_files.digests(tmp_path)
     folder = "/opt/venv/lib/python3.11/site-packages/planted_py-1.2.dist-info"
     assert now == {folder: hashlib.sha256(planted.RECORD).hexdigest()}

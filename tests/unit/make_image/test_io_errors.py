@@ -33,7 +33,7 @@ from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.system import digest_cache, files
 from tests.system.apptainer.toys import make_toy
 from tests.unit.sifs import squashfs_of, write_sif
-from tests.unit.stores import LISTING, PACKED, add, is_right, key_of, leftovers, new_store
+from tests.unit.stores import LISTING, PACKED, add, is_right, key_of, leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,16 +104,6 @@ def _break_reading(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
 # ---- the cache --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def notes() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def store(tmp_path: Path, notes: list[str]) -> Store:
-    return new_store(tmp_path / "steps-1", notes.append)
-
-
 @pytest.mark.parametrize("name", [PACKED, LISTING, manifest.NAME])
 def test_a_result_that_cannot_be_read_is_not_served(
     store: Store, notes: list[str], broken: Break, name: str
@@ -126,12 +116,6 @@ def test_a_result_that_cannot_be_read_is_not_served(
     assert store.get(KEY) is None
     assert notes == [f"cached step {KEY[:12]} was dropped: {name}: {CAUSE}"]
     assert store.get(other.key) == other
-
-
-def test_a_manifest_that_cannot_be_read_is_no_result(store: Store, broken: Break) -> None:
-    broken("read", add(store, KEY).file(manifest.NAME))
-    assert store.peek(KEY) is None
-    assert store.entries() == []
 
 
 @pytest.mark.parametrize("call", ["fsync", "fchmod", "read", "rename"])
@@ -194,16 +178,6 @@ def test_a_sif_that_cannot_be_written_is_not_there(
 ) -> None:
     broken(call, tmp_path / "x.sif")
     with pytest.raises(BuildError, match=f"{tmp_path}/x.sif: cannot be written: {CAUSE}"):
-        writing.write(tmp_path / "x.sif", contents)
-    assert not (tmp_path / "x.sif").exists()
-
-
-def test_a_partition_that_cannot_be_read_is_named(
-    contents: Contents[Partition], tmp_path: Path, broken: Break
-) -> None:
-    broken("copy_file_range", tmp_path / "layer")
-    broken("preadv", tmp_path / "layer")
-    with pytest.raises(PartitionError, match=f"{tmp_path}/layer: cannot be read: {CAUSE}"):
         writing.write(tmp_path / "x.sif", contents)
     assert not (tmp_path / "x.sif").exists()
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from sifwright.errors import CatalogError, MachineError, PlanError, Problem
+from sifwright.make_image.check_machine import preflight
 from tests.unit.broken import SITE, append
 from tests.unit.conftest import Cli
 from tests.unit.lint_cases import SITES
@@ -15,7 +16,6 @@ from tests.unit.lint_image_cases import IMAGES
 CASES = SITES | IMAGES
 ENGINE = SimpleNamespace(program="apptainer", version="1.4.5")
 REFUSED = {"memhooks": CatalogError, "gpu-arch": PlanError}
-LACKING: list[Problem] = []
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def _no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     def build(*_: object, **__: object) -> None:
         raise MachineError.of("nothing is built here", fix="It is a test.")
 
-    monkeypatch.setattr("sifwright.make_image.check_machine.preflight.findings", lambda _: LACKING)
+    monkeypatch.setattr(preflight, "findings", lambda _: [])
     monkeypatch.setattr("sifwright.host.engines.apptainer.find", lambda: ENGINE)
     monkeypatch.setattr("sifwright.make_image.build_image.build_image", build)
 
@@ -49,12 +49,10 @@ def test_check_says_what_the_machine_lacks_as_well(
 ) -> None:
     """Refuse for no note; the status is of the first kind of errors."""
     disk, hole = Problem(what="too small"), Problem(what="a hole", fix="Mend it.", severity="note")
-    monkeypatch.setattr("sifwright.make_image.check_machine.preflight.findings", lambda _: [hole])
+    monkeypatch.setattr(preflight, "findings", lambda _: [hole])
     noted = run_cli("--project", project, "check", "here")
     assert (noted.code, noted.out.splitlines()[0]) == (0, "a hole. Mend it.")
-    monkeypatch.setattr(
-        "sifwright.make_image.check_machine.preflight.findings", lambda _: [disk, hole]
-    )
+    monkeypatch.setattr(preflight, "findings", lambda _: [disk, hole])
     assert run_cli("--project", project, "check", "here").code == MachineError.exit_code
     _spoil(project, "gpu-arch")
     both = run_cli("--project", project, "check", "here")

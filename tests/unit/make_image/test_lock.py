@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import BuildError, MachineError
 from sifwright.images.contents.inventory import Inventory
 from sifwright.images.contents.packages import Package
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Catalog
     from sifwright.make_image.cache.store import CacheEntry
+    from sifwright.plan.model import Plan
 
 
 def test_a_lock_is_read_as_it_was_written() -> None:
@@ -118,8 +118,7 @@ def _image(numpy: str) -> Inventory:
     return Inventory(system={}, packages=(*debs, *rpms, *python), sources={}, plan={})
 
 
-def test_the_lock_of_another_image_or_plan_is_refused(project: Path) -> None:
-    plan = resolve(load_catalog(project / "defs", project), "here", "", [])
+def test_the_lock_of_another_image_or_plan_is_refused(plan: Plan) -> None:
     with pytest.raises(BuildError, match=f"'pytorch' for site 'local', not of '{plan.image.name}'"):
         locked_build.refuse_other_plan(LOCK, plan)
     layers = {step.layer.name: step.id for step in plan.steps}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import BuildError, UsageError
 from sifwright.host.network import pip_settings
 from sifwright.make_image.downloads.fetch_file import open_store
@@ -17,7 +16,6 @@ from sifwright.make_image.lock.update_lock import is_of_base, update_lock
 from sifwright.make_image.lock_format.lock_file import Archive, Wheel
 from sifwright.make_image.resolve_request.build_request import BuildOptions, request_build
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
-from sifwright.plan.resolve import resolve
 from tests.servers import sha256
 from tests.unit.locks import LOCK, write_debs
 from tests.unit.wheels import Index, make_wheel, serve_index
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
 
     from sifwright.make_image.lock_format.lock_file import Lock
     from sifwright.make_image.resolve_request.build_request import BuildRequest
+    from sifwright.plan.model import Plan
 
 TOY = "toy-1.0-py3-none-any.whl"
 
@@ -62,8 +61,7 @@ def lock(index: Index, tmp_path: Path) -> Lock:
 
 
 @pytest.fixture
-def request_(project: Path, tmp_path: Path) -> BuildRequest:
-    plan = resolve(load_catalog(project / "defs", project), "here", "", [])
+def request_(plan: Plan, tmp_path: Path) -> BuildRequest:
     plan = replace(plan, facts={"python": "3.11"})
     output = ImageFolder(folder=tmp_path / "out", name="small")
     return request_build(plan, output, BuildOptions(layout="flat"))

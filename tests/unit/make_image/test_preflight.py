@@ -118,8 +118,14 @@ def test_a_known_hole_of_a_setuid_engine_is_a_note(
     starter.parent.mkdir(parents=True)
     starter.touch()
     starter.chmod(mode)
-    program = tmp_path / "engine"
-    program.write_text(f"#!/bin/sh\n[ $2 = LIBEXECDIR ] && echo {tmp_path}\n")
+    problems = _engine_problems(tmp_path, "$2 = LIBEXECDIR", product, version)
+    assert [hole in note.what and note.severity for note in problems] == ["note"] * bool(hole)
+
+
+def _engine_problems(folder: Path, asked: str, product: str, version: str) -> list[Problem]:
+    """Check an engine that answers this question with the folder."""
+    program = folder / "engine"
+    program.write_text(f"#!/bin/sh\n[ {asked} ] && echo {folder}\n")
     program.chmod(0o755)
     engine = Apptainer(
         program=str(program),
@@ -127,21 +133,11 @@ def test_a_known_hole_of_a_setuid_engine_is_a_note(
         version=Version(version),
         takes_squashfs_arguments=True,
     )
-    problems = list(engine_checks.problems(engine))
-    assert [hole in note.what and note.severity for note in problems] == ["note"] * bool(hole)
+    return list(engine_checks.problems(engine))
 
 
 @pytest.mark.parametrize(("text", "count"), [("activated = true", 1), ("activated = false", 0)])
 def test_an_active_control_list_is_a_note(tmp_path: Path, text: str, count: int) -> None:
     (tmp_path / "ecl.toml").write_text(f"{text}\n")
-    program = tmp_path / "apptainer"
-    program.write_text(f"#!/bin/sh\n[ $1 = buildcfg ] && echo {tmp_path}\n")
-    program.chmod(0o755)
-    engine = Apptainer(
-        program=str(program),
-        product="apptainer",
-        version=Version("1.6.0"),
-        takes_squashfs_arguments=True,
-    )
-    problems = list(engine_checks.problems(engine))
+    problems = _engine_problems(tmp_path, "$1 = buildcfg", "apptainer", "1.6.0")
     assert ["ecl.toml" in note.what and note.severity for note in problems] == ["note"] * count

@@ -35,6 +35,17 @@ class WorkedTree:
     def tree(self) -> Path:
         return self.folder / "tree"
 
+    def put(self, *paths: str) -> None:
+        """Write files with their paths as text, and the folders that they are in."""
+        for path in paths:
+            (self.tree / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.tree / path).write_text(path)
+
+    def link(self, new: str, old: str) -> None:
+        """Give an old file a new name."""
+        (self.tree / new).parent.mkdir(parents=True, exist_ok=True)
+        (self.tree / new).hardlink_to(self.tree / old)
+
     def changes(self, *exclude: bytes) -> dict[str, listing.ListedPath]:
         """Return the changes since the last time; the paths in `moved` were packed from where they
         are.
@@ -71,9 +82,7 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 def worked_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkedTree:
     """Make a tree with a folder and two files, as the first step."""
     result = WorkedTree(folder=tmp_path, monkeypatch=monkeypatch)
-    for name in ("usr/bin/old", "usr/lib/old"):
-        (result.tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (result.tree / name).write_text(name)
+    result.put("usr/bin/old", "usr/lib/old")
     _age(result.tree)
     assert set(result.changes()) == {"usr", "usr/bin", "usr/lib", "usr/bin/old", "usr/lib/old"}
     assert result.moved == {"usr"}
@@ -92,8 +101,7 @@ def test_nothing_changed(worked_tree: WorkedTree) -> None:
 
 def test_a_new_folder_in_one_that_was_there(worked_tree: WorkedTree) -> None:
     """Keep the time that the step gave to the parent folder."""
-    (worked_tree.tree / "usr" / "lib" / "new" / "deep").mkdir(parents=True)
-    (worked_tree.tree / "usr" / "lib" / "new" / "deep" / "file").write_text("new")
+    worked_tree.put("usr/lib/new/deep/file")
     _age(worked_tree.tree / "usr")
     changes = worked_tree.changes()
     assert set(changes) == {
@@ -107,9 +115,7 @@ def test_a_new_folder_in_one_that_was_there(worked_tree: WorkedTree) -> None:
 
 
 def test_later_changes_in_a_moved_folder(worked_tree: WorkedTree) -> None:
-    (worked_tree.tree / "new").mkdir()
-    for name in ("one", "two"):
-        (worked_tree.tree / "new" / name).write_text(name)
+    worked_tree.put("new/one", "new/two")
     assert set(worked_tree.changes()) == {"new", "new/one", "new/two"}
     (worked_tree.tree / "new" / "two").write_text("other")
     assert set(worked_tree.changes()) == {"new", "new/two"}
@@ -119,13 +125,8 @@ def test_later_changes_in_a_moved_folder(worked_tree: WorkedTree) -> None:
 @pytest.mark.parametrize("name", ["new/a", "usr/lib/a"])
 def test_names_of_one_file_here_and_there(worked_tree: WorkedTree, name: str) -> None:
     """Link two moved folders, and a moved one with an old one."""
-    for folder in ("new", "other"):
-        (worked_tree.tree / folder).mkdir()
-    file = worked_tree.tree / name
-    file.write_text("x")
-    (worked_tree.tree / "other" / "b").hardlink_to(file)
-    (worked_tree.tree / "new" / "alone").write_text("x")
-    (worked_tree.tree / "usr" / "lib" / "alone").write_text("x")
+    worked_tree.put(name, "new/alone", "usr/lib/alone")
+    worked_tree.link("other/b", name)
     changes = worked_tree.changes()
     assert worked_tree.moved == {"new", "other"}
     assert {path for path, node in changes.items() if node.links} == {name, "other/b"}
@@ -135,8 +136,7 @@ def test_names_of_one_file_here_and_there(worked_tree: WorkedTree, name: str) ->
 
 def test_a_new_name_of_an_old_file_in_a_new_folder(worked_tree: WorkedTree) -> None:
     """Pack both names as names of one file: one name more changes the file."""
-    (worked_tree.tree / "new").mkdir()
-    (worked_tree.tree / "new" / "name").hardlink_to(worked_tree.tree / "usr" / "bin" / "old")
+    worked_tree.link("new/name", "usr/bin/old")
     changes = worked_tree.changes()
     assert set(changes) == {"new", "new/name", "usr", "usr/bin", "usr/bin/old"}
     assert changes["new/name"].links == changes["usr/bin/old"].links != 0
@@ -155,17 +155,13 @@ def test_a_folder_that_was_renamed(worked_tree: WorkedTree) -> None:
 @GIVES_AWAY
 def test_a_renamed_folder_with_a_name_of_a_file_elsewhere(worked_tree: WorkedTree) -> None:
     """Pack all names of an unchanged file together, or they would be two files."""
-    (worked_tree.tree / "deep" / "er").mkdir(parents=True)
-    (worked_tree.tree / "deep" / "er" / "other").hardlink_to(
-        worked_tree.tree / "usr" / "bin" / "old"
-    )
+    worked_tree.link("deep/er/other", "usr/bin/old")
     _age(worked_tree.tree)
     worked_tree.changes()
     (worked_tree.tree / "usr" / "bin").rename(worked_tree.tree / "bin")
     changes = worked_tree.changes()
-    assert {"deep", "deep/er", "deep/er/other", "bin", "bin/old", "usr"} == set(changes) - {
-        "usr/bin"
-    }
+    others = {"deep", "deep/er", "deep/er/other", "bin", "bin/old", "usr"}
+    assert set(changes) - {"usr/bin"} == others
     assert changes["deep/er/other"].links == changes["bin/old"].links != 0
     assert changes["deep/er"].mtime == OLD // 10**9
     assert worked_tree.changes() == {}
@@ -174,21 +170,17 @@ def test_a_renamed_folder_with_a_name_of_a_file_elsewhere(worked_tree: WorkedTre
 def test_a_folder_in_place_of_a_file(worked_tree: WorkedTree) -> None:
     """Compare its content, as the layers below have the path."""
     (worked_tree.tree / "usr" / "bin" / "old").unlink()
-    (worked_tree.tree / "usr" / "bin" / "old").mkdir()
-    (worked_tree.tree / "usr" / "bin" / "old" / "file").write_text("new")
+    worked_tree.put("usr/bin/old/file")
     assert {"usr/bin/old", "usr/bin/old/file"} < set(worked_tree.changes())
 
 
 def test_excluded_paths_of_a_new_folder(worked_tree: WorkedTree) -> None:
-    (worked_tree.tree / "new" / "own").mkdir(parents=True)
-    (worked_tree.tree / "new" / "own" / "file").write_text("ours")
-    (worked_tree.tree / "new" / "file").write_text("of a user")
+    worked_tree.put("new/own/file", "new/file")
     assert set(worked_tree.changes(b"new/own")) == {"new", "new/file"}
 
 
 def test_a_reserved_name_in_a_new_folder_is_refused(worked_tree: WorkedTree) -> None:
-    (worked_tree.tree / "new").mkdir()
-    (worked_tree.tree / "new" / ".wh.name").touch()
+    worked_tree.put("new/.wh.name")
     with pytest.raises(Exception, match="a removed file to overlay drivers"):
         worked_tree.changes()
 

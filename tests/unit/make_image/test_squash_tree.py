@@ -1,15 +1,18 @@
-"""The tree of a stack of layers, against a model that holds every path."""
+"""Listings of layers, and the tree of a stack of them against a model that holds every path."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sifwright.errors import BuildError
 from sifwright.images.contents import listing
 from sifwright.images.contents.listing import ListedPath
 from sifwright.make_image.pack_layers import lower_tree
@@ -21,7 +24,60 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import pytest
+KINDS = ["file", "folder", "symlink", "fifo", "socket", "block device", "character device"]
+numbers = st.integers(0, 2**33)
+names = st.binary(min_size=1, max_size=5).map(lambda name: name.replace(b"/", b"-"))
+nodes = st.builds(
+    ListedPath,
+    path=st.lists(names, max_size=4).map(b"/".join),
+    kind=st.sampled_from([*KINDS, "whiteout"]),
+    mode=st.integers(0, 0o7777),
+    uid=numbers,
+    gid=numbers,
+    size=numbers,
+    mtime=numbers,
+    target=st.binary(max_size=9),
+    device=st.tuples(numbers, numbers),
+    links=numbers,
+    xattrs=st.dictionaries(names, st.binary(max_size=9), max_size=2).map(
+        lambda nodes: tuple(sorted(nodes.items()))
+    ),
+)
+
+
+@given(st.lists(nodes, unique_by=lambda node: node.path), st.randoms())
+def test_a_written_listing_is_read(
+    tmp_path_factory: pytest.TempPathFactory, paths: list[ListedPath], random: object
+) -> None:
+    folder = tmp_path_factory.mktemp("listing")
+    write_listing(folder / "one", paths)
+    assert listing.read(folder / "one") == sorted(paths, key=lambda node: node.path.split(b"/"))
+    random.shuffle(paths)  # type: ignore[attr-defined]
+    write_listing(folder / "other", paths)
+    assert (folder / "one").read_bytes() == (folder / "other").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"text",
+        gzip.compress(b"text", mtime=0),
+        gzip.compress(b"[]", mtime=0),
+        gzip.compress(b"{}", mtime=0),
+        gzip.compress(json.dumps({"format": listing.FORMAT + 1, "nodes": 0}).encode(), mtime=0),
+        gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": 1}).encode(), mtime=0),
+        gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": []}).encode(), mtime=0)[:-9],
+    ],
+)
+def test_other_files_than_listings_are_named(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "listing").write_bytes(data)
+    for reader in (listing.read, LowerTree):
+        with pytest.raises(BuildError, match="is no listing"):
+            reader(tmp_path / "listing")
+
+
+# ---- the tree of a stack ------------------------------------------------------------------------
 
 Layer = dict[bytes, str]
 # In the order of bytes, some come between a folder and what is in it.

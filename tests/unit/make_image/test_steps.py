@@ -49,11 +49,9 @@ class Ground:
     """A stand-in for a sandbox, which notes the steps that ran."""
 
     def __init__(self, folder: Path) -> None:
-        self.temporary, self.log = folder / "work", folder / "log"
-        self.owners, self.mirrors = folder / "owners", dict[str, str]()
+        self.temporary, self.owners = folder / "work", folder / "owners"
         self.watcher = OutputParser(timer=Timer(QuietProgress()), fix="")
         self.ran: list[int] = []
-        self.epoch = 0
 
     def run(self, below: Sequence[CacheEntry], workdir: Path, **_: object) -> Any:
         self.ran.append(len(below))

@@ -36,16 +36,6 @@ KEY = key_of("a step")
 CANARY = "canary-4711"
 
 
-@pytest.fixture
-def notes() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def store(tmp_path: Path, notes: list[str]) -> Store:
-    return new_store(tmp_path / "cache" / "steps-1", notes.append)
-
-
 # ---- stored and found -----------------------------------------------------------------------
 
 
@@ -201,25 +191,6 @@ def test_a_file_in_its_place(tmp_path: Path) -> None:
         with pytest.raises(MachineError, match=r"cannot be used: .*\n.*SIFWRIGHT_CACHE"):
             cache_folder.make(tmp_path / "cache" / "steps-1")
         (tmp_path / name).unlink()
-
-
-def test_a_place_that_cannot_be_written() -> None:
-    with pytest.raises(MachineError, match="step cache cannot be used"):
-        cache_folder.make(Path("/proc/self/cache"))
-
-
-def test_a_cache_that_is_closed(store: Store) -> None:
-    process = start(open_closed, store.root)
-    process.join()
-    assert process.exitcode == 0
-
-
-def open_closed(root: Path) -> None:
-    root.chmod(0)
-    if os.geteuid() == 0:
-        os.setuid(65534)
-    with pytest.raises(MachineError, match="cannot be used: Permission denied"):
-        cache_folder.make(root)
 
 
 def test_too_many_open_files(store: Store) -> None:

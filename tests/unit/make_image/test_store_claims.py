@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sifwright.errors import MachineError
 from sifwright.make_image.cache import claims
 from sifwright.system import liveness
 from sifwright.system.liveness import ProcessIdentity
@@ -24,11 +27,8 @@ from tests.unit.stores import (
     build,
     claim_file,
     count_pauses,
-    hold,
     key_of,
     leftovers,
-    new_store,
-    running,
     start,
 )
 from tests.waiting import LIMIT_SECONDS, wait_for
@@ -38,11 +38,6 @@ if TYPE_CHECKING:
 
 KEY = key_of("a step")
 OLD = 1_000_000.0
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return new_store(tmp_path / "steps-1")
 
 
 @pytest.fixture
@@ -88,28 +83,6 @@ def test_different_steps_are_made_at_the_same_time(store: Store, log: Path) -> N
     assert len(lines(log, "got")) == 4
 
 
-@pytest.mark.all
-def test_it_is_said_once_for_whom_we_wait(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    results: list[str] = []
-    pauses = count_pauses(monkeypatch)
-    with running(hold, store.root, KEY, tmp_path / "ready") as owner:
-        assert wait_for((tmp_path / "ready").exists)
-        waiter = threading.Thread(target=lambda: claimed_by_us(store, results), daemon=True)
-        waiter.start()
-        assert wait_for(lambda: len(pauses) > 2)
-        assert results == [f"process {owner.pid} on {os.uname().nodename}"]
-        owner.kill()
-        waiter.join(LIMIT_SECONDS)
-    assert results[1:] == ["ours"]
-
-
-def claimed_by_us(store: Store, messages: list[str]) -> None:
-    with claims.claim(store, KEY, on_wait=messages.append) as ours:
-        messages.append("ours" if ours else "of another")
-
-
 def test_a_claim_ends_with_a_failure(store: Store) -> None:
     """Blame the failure inside on no part of the cache."""
     with (
@@ -119,12 +92,6 @@ def test_a_claim_ends_with_a_failure(store: Store) -> None:
         Path("/nowhere/at/all").read_text()
     assert leftovers(store.root) == []
     assert can_claim(store)
-
-
-def test_a_finished_entry_needs_no_claim(store: Store) -> None:
-    add(store, KEY)
-    with claims.claim(store, KEY, on_wait=pytest.fail) as ours:
-        assert not ours
 
 
 def test_it_may_be_finished_between_look_and_claim(
@@ -243,15 +210,24 @@ def test_a_pipe_in_place_of_a_claim_is_nobodys(store: Store) -> None:
     assert leftovers(store.root) == []
 
 
-def test_another_machine_is_waited_for_until_it_is_silent(store: Store) -> None:
+def test_it_is_said_once_for_whom_we_wait(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for another machine until it is silent."""
     results: list[str] = []
-    path = claim_file(store, KEY, replace(ProcessIdentity.here(), boot="other").encoded())
+    owner = replace(ProcessIdentity.here(), boot="other")
+    path = claim_file(store, KEY, owner.encoded())
+    pauses = count_pauses(monkeypatch)
     waiter = threading.Thread(target=lambda: claimed_by_us(store, results), daemon=True)
     waiter.start()
-    assert wait_for(lambda: results)
+    assert wait_for(lambda: len(pauses) > 2)
+    assert results == [f"process {os.getpid()} on {os.uname().nodename}"]
     os.utime(path, (OLD, OLD))
     waiter.join(LIMIT_SECONDS)
     assert results[1:] == ["ours"]
+
+
+def claimed_by_us(store: Store, messages: list[str]) -> None:
+    with claims.claim(store, KEY, on_wait=messages.append) as ours:
+        messages.append("ours" if ours else "of another")
 
 
 @pytest.mark.all
@@ -262,3 +238,87 @@ def test_a_stale_claim_is_taken_over_by_one(store: Store, log: Path) -> None:
         assert len(lines(log, "begin")) == 1
         log.unlink()
         (store.root / "entries" / KEY).rename(store.root.parent / f"kept-{number}")
+
+
+# ---- exchanged, lost or refused --------------------------------------------------------------
+
+
+@pytest.fixture
+def late_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exchange the claim right after we looked at it."""
+    looks = [liveness.HolderFile(content=b"the stale one", touched=0, holder=None)]
+    real = liveness.read_holder
+    monkeypatch.setattr(liveness, "read_holder", lambda path: looks.pop() if looks else real(path))
+
+
+@pytest.mark.usefixtures("late_look")
+def test_a_new_claim_is_not_taken_for_the_stale_one(store: Store) -> None:
+    path = claim_file(store, KEY, b"the new one")
+    claims._take_away(path, b"the stale one")  # noqa: SLF001
+    assert path.read_bytes() == b"the new one"
+    assert leftovers(store.root) == [KEY]
+
+
+@pytest.mark.usefixtures("late_look")
+def test_an_entry_put_back_replaces_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = claim_file(store, KEY, b"the second")
+    rename = Path.rename
+
+    def late(claim: Path, aside: Path) -> Path:
+        rename(claim, aside)
+        path.write_bytes(b"the third")
+        return aside
+
+    monkeypatch.setattr(Path, "rename", late)
+    claims._take_away(path, b"the stale one")  # noqa: SLF001
+    monkeypatch.undo()
+    assert path.read_bytes() == b"the third"
+    assert leftovers(store.root) == [KEY]
+
+
+def test_a_lost_claim_is_not_removed_from_who_has_it_now(store: Store) -> None:
+    path = store.root / "claims" / KEY
+    with claims.try_claim(store.root, KEY) as ours:
+        assert ours
+        path.unlink()
+        path.write_bytes(b"the next one's")
+    assert path.read_bytes() == b"the next one's"
+
+
+def test_an_answer_that_was_lost(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accept a link that the server made before it lost its answer: the client's second request
+    fails.
+    """
+    link = os.link
+
+    def repeated(source: Path, target: Path) -> None:
+        link(source, target)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", repeated)
+    with claims.try_claim(store.root, KEY) as ours:
+        assert ours
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP])
+def test_a_file_system_without_hard_links(
+    store: Store, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refuse)
+    with (
+        pytest.raises(MachineError, match=r"without hard links\n +Choose another"),
+        claims.claim(store, KEY, on_wait=pytest.fail),
+    ):
+        pytest.fail("it is not ours")
+    assert leftovers(store.root) == []
+
+
+def test_a_holder_says_who_it_is() -> None:
+    ours = ProcessIdentity.here()
+    assert json.loads(ours.encoded())["pid"] == os.getpid()
+    assert ours.is_neighbour()
+    assert ours.runs()
+    assert ours.token != ProcessIdentity.here().token

@@ -14,22 +14,12 @@ from sifwright.errors import MachineError
 from sifwright.make_image.cache import manifest
 from sifwright.make_image.cache.store import Store
 from sifwright.system import files
-from tests.unit.stores import LISTING, PACKED, add, is_right, key_of, leftovers, new_store, spoil
+from tests.unit.stores import LISTING, PACKED, add, is_right, key_of, leftovers, spoil
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 KEY = key_of("a step")
-
-
-@pytest.fixture
-def notes() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def store(tmp_path: Path, notes: list[str]) -> Store:
-    return new_store(tmp_path / "steps-1", notes.append)
 
 
 def test_every_flipped_bit_and_every_cut_is_noticed(store: Store) -> None:

@@ -56,10 +56,8 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_killed_at_many_moments(
-    moments: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    moments: list[int], store: Store, notes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    notes: list[str] = []
-    store = new_store(tmp_path / "steps-1", notes.append)
     survived = 0
     for number, line in enumerate(moments):
         key = key_of(number)
@@ -84,11 +82,6 @@ def test_killed_at_many_moments(
 
 
 # ---- reclaimed ------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return new_store(tmp_path / "steps-1")
 
 
 def test_leftovers_of_a_killed_build_are_reclaimed_at_once(store: Store, tmp_path: Path) -> None:

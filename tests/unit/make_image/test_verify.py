@@ -15,6 +15,7 @@ from sifwright.plan.plan_file import parse_plan, plan_json, settings_of
 from sifwright.plan.resolve import resolve
 from tests.unit.locks import LOCK
 from tests.unit.sifs import write_sif
+from tests.unit.two_layers import flip
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,9 +41,7 @@ def test_an_image_as_it_was_published(image: Path, run_cli: Cli) -> None:
 
 
 def test_one_bit_is_seen(image: Path, run_cli: Cli) -> None:
-    data = bytearray(image.read_bytes())
-    data[-1] ^= 1
-    image.resolve().write_bytes(data)
+    flip(image, -1)
     done = run_cli("verify", str(image), "--json")
     (check,) = json.loads(done.out)
     assert (done.code, check["name"], check["passed"]) == (1, "published", False)

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from sifwright.errors import PlanError
-from sifwright.plan.resolve import resolve
-from tests.unit.own_image import with_image
+from tests.unit.own_image import plan, refused
 
 if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog
-    from sifwright.plan.model import Plan
 
 TRIXIE = "base-debian.suite=trixie"
 CUDA = ("base-debian", "cuda-debian", "python-venv", "build-tools", "libfabric")
 ROCM = ("base-debian", "rocm-debian", "python-venv", "build-tools", "libfabric")
+PLUGIN = "aws-ofi-nccl"
 PLAIN = ("base-debian", "python-venv", "build-tools", "libfabric")
 # Site -> libfabric, and the plugin that is known to run with it, and where.
 PAIRS = {
@@ -27,26 +25,16 @@ PAIRS = {
 }
 
 
-def plan(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str) -> Plan:
-    return resolve(with_image(catalog, *layers), site, "mine", settings)
-
-
-def refused(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str) -> str:
-    with pytest.raises(PlanError) as caught:
-        plan(catalog, site, layers, *settings)
-    return "\n".join(f"{p.where}: {p.what} | {p.fix}" for p in caught.value.problems)
-
-
 @pytest.mark.parametrize("site", PAIRS)
 def test_a_site_gets_a_plugin_without_a_known_hang(real: Catalog, site: str) -> None:
     """Offer the pair that is known to run on request."""
     toolkit = CUDA if real.sites[site].vendor == "nvidia" else ROCM
-    resolved = plan(real, site, (*toolkit, "aws-ofi-nccl"), TRIXIE)
+    resolved = plan(real, site, (*toolkit, PLUGIN), TRIXIE)
     libfabric, plugin, where = PAIRS[site]
     assert (resolved.facts["libfabric"], resolved.facts["plugin"]) == (libfabric, "1.20.0")
     assert resolved.facts["provider"] == "cxi"
     asked = f"aws-ofi-nccl.version={plugin}"
-    proven = plan(real, site, (*toolkit, "aws-ofi-nccl"), TRIXIE, asked)
+    proven = plan(real, site, (*toolkit, PLUGIN), TRIXIE, asked)
     assert proven.steps[-1].options["proven"].text == f"{libfabric} ({where})"
     assert real.versions["aws-ofi-nccl"][plugin]["better"] == ("1.20.0",)
 
@@ -71,71 +59,47 @@ def test_an_unproven_pair_is_taken_and_says_so(real: Catalog) -> None:
 
 REFUSED = {
     "rocm-plugin-on-cuda": (
-        "derecho",
-        (*CUDA, "aws-ofi-nccl"),
-        ("aws-ofi-nccl.gpu=amd",),
+        *("derecho", (*CUDA, PLUGIN), ("aws-ofi-nccl.gpu=amd",)),
         "gpu amd does not go with vendor nvidia; .* does not load into NCCL, nor the other way",
     ),
     "plugin-before-rocm": (
-        "frontier",
-        (*ROCM, "aws-ofi-nccl"),
-        ("aws-ofi-nccl.version=1.17.3",),
+        *("frontier", (*ROCM, PLUGIN), ("aws-ofi-nccl.version=1.17.3",)),
         "version 1.17.3 does not go with gpu amd; .* . Nearest version that does: 1.18.0",
     ),
     "plugin-without-interface-for-libfabric-2": (
-        "derecho",
-        (*CUDA, "aws-ofi-nccl"),
+        *("derecho", (*CUDA, PLUGIN)),
         ("aws-ofi-nccl.version=1.6.0", "libfabric.version=2.3.1"),
         "version 1.6.0 does not go with libfabric 2.3.1; it goes with >=1.11,<2",
     ),
     "plugin-on-infiniband": (
-        "leonardo",
-        (*PLAIN, "aws-ofi-nccl"),
-        (),
+        *("leonardo", (*PLAIN, PLUGIN), ()),
         "'aws-ofi-nccl' does not suit: it is for fabric slingshot, the site has infiniband",
     ),
     "cxi-before-it-was-public": (
-        "derecho",
-        CUDA,
-        ("libfabric.version=1.20.1",),
+        *("derecho", CUDA, ("libfabric.version=1.20.1",)),
         "version 1.20.1 does not go with provider cxi; .*1.21.0.*Nearest version that does: 1.21.1",
     ),
     "cxi-without-its-userland": (
-        "derecho",
-        CUDA,
-        ("libfabric.shs=none",),
+        *("derecho", CUDA, ("libfabric.shs=none",)),
         "provider cxi does not go with shs none",
     ),
     "libfabric-of-another-vendor": (
-        "frontier",
-        ROCM,
-        ("libfabric.gpu=nvidia",),
+        *("frontier", ROCM, ("libfabric.gpu=nvidia",)),
         "gpu nvidia does not go with vendor amd",
     ),
     "libfabric-unknown": (
-        "derecho",
-        CUDA,
-        ("libfabric.version=9.9.9",),
+        *("derecho", CUDA, ("libfabric.version=9.9.9",)),
         "there is no pin of source 'libfabric' for '9.9.9'",
     ),
     "cuda-on-amd": (
-        "frontier",
-        CUDA,
-        (),
+        *("frontier", CUDA, ()),
         "'cuda-debian' does not suit: it is for vendor nvidia, the site has amd",
     ),
     "cuda-of-another-debian": (
-        "derecho",
-        CUDA,
-        ("base-debian.suite=bookworm",),
+        *("derecho", CUDA, ("base-debian.suite=bookworm",)),
         "release trixie does not go with python 3.11; .*base-debian.suite",
     ),
-    "nccl-twice": (
-        "derecho",
-        (*CUDA, "nccl"),
-        (),
-        "'cuda-debian' and 'nccl' both provide 'nccl'",
-    ),
+    "nccl-twice": ("derecho", (*CUDA, "nccl"), (), "'cuda-debian' and 'nccl' both provide 'nccl'"),
 }
 
 

@@ -42,13 +42,6 @@ def test_every_rule_has_a_case() -> None:
     assert {name.partition(" ")[0] for name in CASES} == set(RULES)
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_every_rule_has_its_texts(name: str) -> None:
-    assert RULES[name]["severity"]
-    assert RULES[name]["why"]
-    assert RULES[name]["source"]
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_a_broken_site_is_found(name: str, project: Path) -> None:
     rule = name.partition(" ")[0]
@@ -84,9 +77,7 @@ def test_no_site_of_ours_has_an_error_for_an_image_it_can_have(site: str, image:
 
 
 def test_a_reason_in_the_file_makes_a_note_of_a_warning(project: Path) -> None:
-    for change in SITES["mpich-gpu"].bad:
-        change(project / "defs")
-    before = _of("mpich-gpu", _lint(project))
+    before = _of("mpich-gpu", _spoil(project, SITES["mpich-gpu"], good=False))
     old = 'MPICH_GPU_SUPPORT_ENABLED: "1"'
     results = [(x.severity, x.answer) for x in before]
     for more in ("", ", despite: [kdreg2]", ", despite: [kdreg2, mpich-gpu]"):
@@ -98,8 +89,7 @@ def test_a_reason_in_the_file_makes_a_note_of_a_warning(project: Path) -> None:
 
 
 def test_a_reason_of_the_hosts_mpi_does_too(project: Path) -> None:
-    for change in SITES["mpich-gpu of the host's"].bad:
-        change(project / "defs")
+    _spoil(project, SITES["mpich-gpu of the host's"], good=False)
     old = '{"MPICH_GPU_SUPPORT_ENABLED": "1"}'
     given = '{value: "1", why: tried here, despite: [mpich-gpu]}'
     exchange(SITE, old, f"{{MPICH_GPU_SUPPORT_ENABLED: {given}}}")(project / "defs")
@@ -108,16 +98,14 @@ def test_a_reason_of_the_hosts_mpi_does_too(project: Path) -> None:
 
 
 def test_no_reason_answers_an_error(project: Path) -> None:
-    for change in SITES["memhooks"].bad:
-        change(project / "defs")
+    _spoil(project, SITES["memhooks"], good=False)
     new = "FI_MR_CACHE_MONITOR: {value: memhooks, why: we like it, despite: [cache-monitor]}"
     exchange(SITE, 'FI_MR_CACHE_MONITOR: "memhooks"', new)(project / "defs")
     assert [x.severity for x in _of("memhooks", _lint(project))] == ["error"]
 
 
 def test_a_variable_unset_on_purpose_is_a_note(project: Path) -> None:
-    for change in SITES["socket-interface"].bad:
-        change(project / "defs")
+    _spoil(project, SITES["socket-interface"], good=False)
     append(SITE, "  not-set: {NCCL_SOCKET_IFNAME: there is one network only}\n")(project / "defs")
     assert [x.severity for x in _of("socket-interface", _lint(project))] == ["warning"]
     new = "{why: there is one network only, despite: [socket-interface]}"

@@ -74,12 +74,6 @@ def test_packages_of_an_old_python(real: Catalog, python: str, expected: tuple[s
             {"torch": "2.14.1", "cxx": "20", "nccl": "2.29.3"},
         ),
         (
-            "cirrus-epcc",
-            (),
-            {"vision": "0.18.1", "audio": "2.3.1", "text": "0.18.0", "variant": "cu121"},
-            {"torch": "2.3.1", "cxx": "17", "torch-cuda": "12.1"},
-        ),
-        (
             "setonix",
             (ROCM,),
             {"vision": "0.22.1", "audio": "2.7.1", "variant": "rocm6.3"},
@@ -88,11 +82,7 @@ def test_packages_of_an_old_python(real: Catalog, python: str, expected: tuple[s
     ],
 )
 def test_options_that_follow_the_version_of_torch(
-    real: Catalog,
-    site: str,
-    settings: Sequence[str],
-    extras: dict[str, str],
-    facts: dict[str, str],
+    real: Catalog, site: str, settings: Sequence[str], extras: dict[str, str], facts: dict[str, str]
 ) -> None:
     plan = resolve(real, site, "pytorch", settings)
     assert _values(plan, "torch-extras").items() >= extras.items()

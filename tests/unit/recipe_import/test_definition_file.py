@@ -1,8 +1,6 @@
 """Constructs of a definition file after the import: arguments, sections, the base's ENV."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +8,7 @@ from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
 from sifwright.images.model import Start
 from sifwright.recipe_import.draft import Wanted
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sifwright.recipe_import.layers.write_layers import ImportedImage
+from sifwright.recipe_import.layers.write_layers import ImportedImage
 
 BASE = "Bootstrap: docker\nStage: only\nFrom: tiny:{{ TAG }}\n%arguments\n TAG=1-{{B}}\n B = 2\n"
 

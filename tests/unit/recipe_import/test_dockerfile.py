@@ -1,9 +1,8 @@
 """Constructs of a Dockerfile after the import: stages, here-documents, mounts, arguments."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from spython.logger import bot
@@ -13,12 +12,7 @@ from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
 from sifwright.recipe_import.dockerfile import spython_labels
 from sifwright.recipe_import.draft import Wanted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from sifwright.recipe_import.layers.write_layers import ImportedImage
+from sifwright.recipe_import.layers.write_layers import ImportedImage
 
 STAGES = """ARG TAG=1
 FROM tiny:$TAG AS base

@@ -1,22 +1,17 @@
 """A recipe may be anything: an error with its file and line, a status, and nothing written."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from sifwright.cli.main import main
 from tests.system.apptainer.toys import make_toy
 from tests.system.importing.packing import NOISE, tar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BASE = "FROM debian:12\n"
 DEF = "Bootstrap: docker\nFrom: debian:12\n"

@@ -1,19 +1,13 @@
 """Notes on a recipe before a build: doubts, and reasons that are its own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
 from sifwright.recipe_import.layers import write_layers
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sifwright.recipe_import.layers.write_layers import ImportedImage
+from sifwright.recipe_import.layers.write_layers import ImportedImage
 
 BASE = "FROM debian:12\n"
 HEREDOCS = """FROM debian:12
@@ -53,7 +47,7 @@ def reasons(folder: Path, text: str, name: str = "Dockerfile") -> list[str]:
 
 def test_here_documents_do_not_hide_other_reasons(tmp_path: Path) -> None:
     assert reasons(tmp_path, HEREDOCS) == [
-        "12: RUN: --mount of type secret with id cannot be carried",
+        "12: RUN: --mount of type secret with id cannot be carried"
     ]
 
 

@@ -1,9 +1,9 @@
 """An imported image starts what its recipe starts, as a SIF and as a Docker image."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,14 +12,9 @@ from sifwright.cli.main import main
 from sifwright.errors import CatalogError
 from sifwright.images.model import SourceError, Start
 from sifwright.recipe_import.layers import write_layers
+from sifwright.recipe_import.layers.write_layers import ImportedImage
 from sifwright.render.build_files import runscript
 from tests.system.apptainer.toys import make_toy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from sifwright.recipe_import.layers.write_layers import ImportedImage
 
 DEF = "Bootstrap: docker\nFrom: debian:12\n"
 SHELL = "#!/bin/sh\n"

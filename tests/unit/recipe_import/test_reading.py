@@ -1,8 +1,6 @@
 """Single instructions after the import: their layers, the headers of these, and their words."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -10,11 +8,7 @@ import yaml
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
 from sifwright.recipe_import.layers import write_layers
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sifwright.recipe_import.layers.write_layers import ImportedImage
+from sifwright.recipe_import.layers.write_layers import ImportedImage
 
 BASE = "FROM debian:12\n"
 DEF = "Bootstrap: docker\nFrom: debian:12\n"

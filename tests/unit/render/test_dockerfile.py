@@ -1,12 +1,10 @@
 """The folder of a Dockerfile: what is written, what is refused, and what it takes the place of."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from dockerfile_parse import DockerfileParser
@@ -20,9 +18,6 @@ from sifwright.render import dockerfile, oci_config, recipe
 from sifwright.render.definition import labels
 from tests.unit.conftest import CHECKOUT, Cli
 from tests.unit.render.test_goldens import PLANS, SAMPLE, texts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RENDER = ("--project", CHECKOUT, "render", "local", "pytorch", "--format", "dockerfile")
 
@@ -42,7 +37,6 @@ def plan(real: Catalog) -> Plan:
 @pytest.mark.parametrize(("site", "image"), SAMPLE)
 def test_one_copy_and_one_run_for_a_layer(site: str, image: str) -> None:
     plan = PLANS[site, image]
-    assert isinstance(plan, Plan)
     text = texts(plan)["Dockerfile"]
     parser = DockerfileParser(fileobj=io.BytesIO(text.encode()))
     lines = [(instruction["instruction"], instruction["value"]) for instruction in parser.structure]

@@ -1,18 +1,12 @@
 """fetch-source and archives: what is not what was pinned is refused without a trace."""
 
-from __future__ import annotations
-
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from tests.servers import archive, cut, send, serve, sha256
 from tests.unit.fetching import WRONG, Step, refused, silence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from http.server import BaseHTTPRequestHandler
 
 GOOD = archive(readme="read me\n", data="".join(f"{n * n}\n" for n in range(20_000)))
 POINTS = 5
@@ -76,14 +70,6 @@ def _unended(handler: BaseHTTPRequestHandler, length: int) -> None:
     handler.close_connection = True
 
 
-def _broken(
-    broken: Callable[[BaseHTTPRequestHandler, int], None],
-    length: int,
-    handler: BaseHTTPRequestHandler,
-) -> None:
-    broken(handler, length)
-
-
 @pytest.mark.all
 @pytest.mark.parametrize("broken", [_truncated, _reset, _short, _flipped, _unended])
 def test_a_broken_download_is_never_taken(
@@ -93,7 +79,11 @@ def test_a_broken_download_is_never_taken(
     size = len(GOOD)
     points = sorted({0, 1, size - 1, *(size * n // POINTS for n in range(1, POINTS))})
     for length in points:
-        with serve(partial(_broken, broken, length)) as url:
+
+        def answer(handler: BaseHTTPRequestHandler, length: int = length) -> None:
+            broken(handler, length)
+
+        with serve(answer) as url:
             refused(step, step.fetch(f"archive {url}/toy.tar.gz 1.0 {sha256(GOOD)}"))
 
 

@@ -1,19 +1,14 @@
 """fetch-source and git: a commit by its name, from any kind of server, or nothing."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import run
 from tests.servers import git, repository, serve, serve_folder
 from tests.unit.fetching import Step, refused, silence
-
-if TYPE_CHECKING:
-    from http.server import BaseHTTPRequestHandler
-    from pathlib import Path
 
 pytestmark = pytest.mark.all
 

@@ -37,18 +37,15 @@ WHOLE = {
 }
 
 
-def _plan(site: str, image: str) -> Plan | PlanError:
+PLANS: dict[tuple[str, str], Plan] = {}
+REFUSED = []
+for pair in [(site, image) for image in REAL.images for site in REAL.sites]:
     try:
-        return resolve(REAL, site, image, [])
-    except PlanError as error:
-        return error
-
-
-PLANS = {(site, image): _plan(site, image) for image in REAL.images for site in REAL.sites}
-PAIRS = [pair for pair, plan in PLANS.items() if isinstance(plan, Plan)]
-REFUSED = [pair for pair, plan in PLANS.items() if isinstance(plan, PlanError)]
+        PLANS[pair] = resolve(REAL, *pair, [])
+    except PlanError:
+        REFUSED.append(pair)
 # One pair of each image and vendor.
-SAMPLE = list({(image, REAL.sites[site].vendor): (site, image) for site, image in PAIRS}.values())
+SAMPLE = list({(image, REAL.sites[site].vendor): (site, image) for site, image in PLANS}.values())
 
 
 def texts(plan: Plan) -> dict[str, str]:
@@ -64,17 +61,13 @@ def texts(plan: Plan) -> dict[str, str]:
 @pytest.mark.parametrize("pair", SAMPLE)
 def test_the_machine_changes_the_header_only(pair: tuple[str, str]) -> None:
     plan = PLANS[pair]
-    assert isinstance(plan, Plan)
-    planned = planned_definition(plan)
-    assert with_machine(planned, plan, MACHINE) == definition(plan, MACHINE)
+    assert with_machine(planned_definition(plan), plan, MACHINE) == definition(plan, MACHINE)
 
 
 def test_texts() -> None:
     """Compare whole texts for some pairs; for the others, one line with a digest of each form."""
     lines = []
-    for site, image in PAIRS:
-        plan = PLANS[site, image]
-        assert isinstance(plan, Plan)
+    for (site, image), plan in PLANS.items():
         forms = texts(plan)
         digests = [
             f"{form}={hashlib.sha256(forms[form].encode()).hexdigest()[:16]}" for form in forms
@@ -94,7 +87,7 @@ def test_refused(run_cli: Cli, site: str, image: str) -> None:
     golden.check(GOLDENS / f"{site}-{image}.refused.txt", result.err)
 
 
-@pytest.mark.parametrize(("site", "image"), PAIRS)
+@pytest.mark.parametrize(("site", "image"), PLANS)
 def test_explained_plan(run_cli: Cli, site: str, image: str) -> None:
     result = run_cli("--project", CHECKOUT, "plan", "--explain", site, image)
     assert (result.code, result.err) == (0, "")
@@ -103,7 +96,7 @@ def test_explained_plan(run_cli: Cli, site: str, image: str) -> None:
 
 def test_no_golden_is_left_over() -> None:
     known = {f"{site}-{image}.{kind}" for site, image in WHOLE for kind in KINDS}
-    known |= {f"{site}-{image}.plan.txt" for site, image in PAIRS}
+    known |= {f"{site}-{image}.plan.txt" for site, image in PLANS}
     known |= {f"{site}-{image}.refused.txt" for site, image in REFUSED} | {DIGESTS.name}
     files = [path for path in GOLDENS.iterdir() if path.is_file()]
     left = [path.name for path in files if path.name not in known]
@@ -128,9 +121,7 @@ def test_commands_print_the_texts(run_cli: Cli, form: str, words: list[str]) -> 
         names = [step["layer"] for step in document.pop("forecast")["steps"]]
         assert names == [step["layer"] for step in document["steps"]]
         printed = json.dumps(document, indent=1) + "\n"
-    plan = PLANS["lumi", "pytorch"]
-    assert isinstance(plan, Plan)
-    assert printed == texts(plan)[form]
+    assert printed == texts(PLANS["lumi", "pytorch"])[form]
 
 
 def test_a_changed_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,14 @@
 """apt-install, build-jobs and cuda-archs, as install.sh calls them."""
 
-from __future__ import annotations
-
 import os
+import subprocess
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import run
 from tests.unit.conftest import program
-
-if TYPE_CHECKING:
-    import subprocess
-    from pathlib import Path
 
 PROGRAMS = resources.files("sifwright") / "render" / "templates" / "bin"
 # Says how it was called and shows the sources it would read.
@@ -65,6 +60,8 @@ def build(tmp_path: Path) -> Path:
 
 
 def _run(build: Path, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    if command[0] == "apt-install":
+        program("apt-config")
     settings = {
         "PATH": f"{build}/fake:{PROGRAMS}:/usr/bin:/bin",
         "SIFWRIGHT_BUILD": str(build),
@@ -75,7 +72,6 @@ def _run(build: Path, *command: str, **env: str) -> subprocess.CompletedProcess[
 
 
 def test_apt_install_reads_every_source_from_its_mirror(build: Path) -> None:
-    program("apt-config")
     (build / "etc" / "sources.list").write_text(LIST)
     (build / "etc" / "sources.list.d" / "a.sources").write_text(DEB822)
     (build / "etc" / "sources.list.d" / "b.list").write_text(
@@ -137,7 +133,6 @@ def _vendors(build: Path, rules: str) -> str:
 
 
 def test_apt_install_leaves_the_vendors_own_archives_out(build: Path) -> None:
-    program("apt-config")
     values = _vendors(build, "http://archive.ubuntu.com/ubuntu https://mirror.example/ubuntu\n")
     for word in ("nvidia.com", "repo.radeon.com/", "gone", "left-out"):
         assert word not in values
@@ -149,7 +144,6 @@ def test_apt_install_leaves_the_vendors_own_archives_out(build: Path) -> None:
 
 def test_apt_install_asks_the_vendors_mirror(build: Path) -> None:
     """Take vendors' names in a mirror's path for no vendor's archive."""
-    program("apt-config")
     mirror = "https://mirror.example"
     values = _vendors(
         build,
@@ -162,7 +156,6 @@ def test_apt_install_asks_the_vendors_mirror(build: Path) -> None:
 
 
 def test_apt_install_updates_installs_and_cleans(build: Path) -> None:
-    program("apt-config")
     assert _run(build, "apt-install", "git", "curl").returncode == 0
     calls = (build / "called").read_text().splitlines()
     update, install = (line for line in calls if "Dir::Etc" in line)
@@ -176,7 +169,6 @@ RELEASE = "Origin: Debian\nDate: Mon, 23 Nov 2026 11:22:37 UTC\nSHA256:\n 1 2 ma
 
 
 def test_apt_install_reports_the_dates_of_its_archives(build: Path) -> None:
-    program("apt-config")
     text = (PROGRAMS / "apt-install").read_text().replace(" /var/", f" {build}/var/")
     (build / "fake/apt-install").write_text(text)
     (build / "fake/apt-install").chmod(0o755)
@@ -194,7 +186,6 @@ def test_apt_install_reports_the_dates_of_its_archives(build: Path) -> None:
 
 
 def test_apt_install_fails_with_apt(build: Path) -> None:
-    program("apt-config")
     assert _run(build, "apt-install", "missing-package").returncode == 1
     assert _run(build, "apt-install").returncode == 2
 

@@ -1,24 +1,18 @@
 """The definition file for builds by proot: what such a build cannot do is not in it."""
 
-from __future__ import annotations
-
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from sifwright.catalog.model import Catalog
 from sifwright.plan.resolve import resolve
 from sifwright.render.build_files import package_text
 from sifwright.render.definition import definition
 from sifwright.render.proot import proot_definition
 from tests.conftest import run
 from tests.unit.conftest import program
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sifwright.catalog.model import Catalog
 
 MACHINE = {"debian-mirror": "http://mirror.example/debian"}
 STEPS = "%post\n    # base-"

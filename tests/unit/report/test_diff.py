@@ -1,10 +1,7 @@
 """`sifwright diff` of plans, and its parts that need no image."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,13 +9,10 @@ from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
 from sifwright.images.contents.listing import ListedPath
 from sifwright.images.contents.packages import Package
 from sifwright.make_image.cache.store import Store
-from sifwright.plan.plan_file import parse_plan
+from sifwright.plan.plan_file import PlanFacts, parse_plan
 from sifwright.report.diff import lines, packages, plans, trees
+from tests.unit.conftest import Cli
 from tests.unit.stores import add, key_of
-
-if TYPE_CHECKING:
-    from sifwright.plan.plan_file import PlanFacts
-    from tests.unit.conftest import Cli
 
 
 def document(**layers: dict[str, object]) -> dict[str, object]:
@@ -181,11 +175,7 @@ def test_packages() -> None:
     assert [
         (difference.name, difference.state, difference.old, difference.new)
         for difference in differences
-    ] == [
-        ("a", "removed", "1", None),
-        ("b", "changed", "1", "2"),
-        ("d", "added", None, "1"),
-    ]
+    ] == [("a", "removed", "1", None), ("b", "changed", "1", "2"), ("d", "added", None, "1")]
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """No login of a mirror is in the arguments of a program, where every user can read it."""
 
-from __future__ import annotations
-
 import base64
-from functools import partial
-from http.server import SimpleHTTPRequestHandler
+import subprocess
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -15,12 +13,7 @@ import pytest
 from sifwright.errors import MachineError
 from sifwright.system.netrc_file import Login, Logins, split
 from tests.servers import archive, git, repository, serve, sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from http.server import BaseHTTPRequestHandler
-
-    from tests.unit.fetching import Step
+from tests.unit.fetching import Step
 
 MARK = uuid4().hex  # in no argument of a program that others run here
 USER, PASSWORD = "user", f'can"ary \\{MARK}#@:'
@@ -66,7 +59,12 @@ def mirror(tmp_path: Path) -> Mirror:
     return Mirror(tmp_path / "mirror")
 
 
-def assert_not_exposed(mirror: Mirror) -> None:
+def with_login(url: str) -> str:
+    return url.replace("//", f"//{LOGIN}")
+
+
+def assert_not_exposed(mirror: Mirror, done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stderr
     assert mirror.granted
     assert mirror.exposed == []
 
@@ -75,11 +73,9 @@ def test_of_an_archive(step: Step, mirror: Mirror) -> None:
     data = archive(readme="text\n")
     (mirror.folder / "toy.tar.gz").write_bytes(data)
     with serve(mirror.answer) as url:
-        rules = (("https://upstream.example", url.replace("//", f"//{LOGIN}")),)
         source = f"archive https://upstream.example/toy.tar.gz 1.0 {sha256(data)}"
-        done = step.fetch(source, rules=rules)
-    assert done.returncode == 0, done.stderr
-    assert_not_exposed(mirror)
+        done = step.fetch(source, rules=(("https://upstream.example", with_login(url)),))
+    assert_not_exposed(mirror, done)
 
 
 def test_of_a_repository(step: Step, mirror: Mirror, tmp_path: Path) -> None:
@@ -88,11 +84,9 @@ def test_of_a_repository(step: Step, mirror: Mirror, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", "--mirror", str(tmp_path / "toy"), str(bare))
     git(bare, "update-server-info")
     with serve(mirror.answer) as url:
-        rules = (("https://upstream.example", url.replace("//", f"//{LOGIN}")),)
-        address = "https://upstream.example/toy.git"
-        done = step.fetch(f"git {address} v1.0 {commit} submodules=false", rules=rules)
-    assert done.returncode == 0, done.stderr
-    assert_not_exposed(mirror)
+        source = f"git https://upstream.example/toy.git v1.0 {commit} submodules=false"
+        done = step.fetch(source, rules=(("https://upstream.example", with_login(url)),))
+    assert_not_exposed(mirror, done)
 
 
 def test_of_an_index(step: Step, mirror: Mirror) -> None:
@@ -102,10 +96,9 @@ def test_of_an_index(step: Step, mirror: Mirror) -> None:
     (folder / "toy-1.0.tar.gz").write_bytes(data)
     (folder / "index.html").write_text('<a href="toy-1.0.tar.gz">toy-1.0.tar.gz</a>')
     with serve(mirror.answer) as url:
-        pip = {"PIP_INDEX_URL": url.replace("//", f"//{LOGIN}") + "/simple"}
+        pip = {"PIP_INDEX_URL": with_login(f"{url}/simple")}
         done = step.fetch(f"pip toy 1.0 {sha256(data)}", pip=pip)
-    assert done.returncode == 0, done.stderr
-    assert_not_exposed(mirror)
+    assert_not_exposed(mirror, done)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +125,7 @@ def test_an_address_that_cannot_be_taken_apart() -> None:
 def test_a_host_has_one_login() -> None:
     """Leave a second login at its address: a netrc file has no paths."""
     logins = Logins()
-    add = partial(logins.without)
+    add = logins.without
     assert add("https://u:p@a.example/x") == add("https://u:p@a.example:81/x").replace(":81", "")
     assert add("https://v:q@a.example/y") == "https://v:q@a.example/y"
     assert logins.text() == "machine a.example login u password p\n"

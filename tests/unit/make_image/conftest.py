@@ -1,0 +1,33 @@
+"""A step cache, and the plan of the small project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.catalog.load_catalog import load_catalog
+from sifwright.plan.resolve import resolve
+from tests.unit.stores import new_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sifwright.make_image.cache.store import Store
+    from sifwright.plan.model import Plan
+
+
+@pytest.fixture
+def notes() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def store(tmp_path: Path, notes: list[str]) -> Store:
+    """Make an empty step cache, which reports dropped entries in `notes`."""
+    return new_store(tmp_path / "steps-1", notes.append)
+
+
+@pytest.fixture
+def plan(project: Path) -> Plan:
+    return resolve(load_catalog(project / "defs", project), "here", "", [])
