@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 import shutil
@@ -17,22 +16,17 @@ if TYPE_CHECKING:
 PROGRAMS = ("dash", "cat", "ls")
 FOLDERS = ("bin", "dev", "etc", "proc", "root", "sys", "tmp", "var/tmp")
 
-# Test 1 of RFC 8032, section 7.1: known to all, so of no use but here.
-SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
-PUBLIC = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
-# Bytes before an ed25519 key in PKCS #8 and in a SubjectPublicKeyInfo (RFC 8410).
-BEFORE_SEED = "302e020100300506032b657004220420"
-BEFORE_PUBLIC = "302a300506032b6570032100"
-
 
 def keys(folder: Path) -> tuple[Path, Path]:
     """Make a private and a public key as PEM files."""
-    texts = {"PRIVATE": BEFORE_SEED + SEED, "PUBLIC": BEFORE_PUBLIC + PUBLIC}
-    for kind, text in texts.items():
-        body = base64.b64encode(bytes.fromhex(text)).decode()
-        pem = f"-----BEGIN {kind} KEY-----\n{body}\n-----END {kind} KEY-----\n"
-        (folder / f"{kind}.pem").write_text(pem)
-    return folder / "PRIVATE.pem", folder / "PUBLIC.pem"
+    private, public = folder / "private.pem", folder / "public.pem"
+    for words in (
+        ["genpkey", "-algorithm", "ed25519", "-out", private],
+        ["pkey", "-in", private, "-pubout", "-out", public],
+    ):
+        done = run(["openssl", *words])
+        assert done.returncode == 0, done.stderr
+    return private, public
 
 
 def system(folder: Path) -> Partition:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from sifwright.catalog import mirrors
 from sifwright.catalog.load_catalog import load_catalog
 from sifwright.host.network import debian_archive
 from tests.conftest import ROOT, sifwright
+from tests.system.apptainer.toys import copy_project
 from tests.system.apptainer.trees import unpack
 
 if TYPE_CHECKING:
@@ -34,10 +35,6 @@ OURS = (
 )
 
 
-def _keep(tree: Path) -> None:
-    """Add nothing: the layers brought all."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class StandIn:
     """A row of a table of images, for layer `base` at a site; `below` is what it is made of.
@@ -51,9 +48,9 @@ class StandIn:
     row: str
     base: str
     images: Mapping[str, Sequence[str]]
+    complete: Callable[[Path], None]
+    environment: Mapping[str, str]
     below: Sequence[str] = ()
-    complete: Callable[[Path], None] = _keep
-    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -63,9 +60,8 @@ class StandIn:
 
     def make_project(self, folder: Path) -> Path:
         """Copy the real definitions and runscripts, and add the stand-in and the images on it."""
-        shutil.copytree(ROOT / "defs", folder / "defs")
+        copy_project(folder)
         shutil.copytree(LAYERS, folder / "defs" / "layers", dirs_exist_ok=True)
-        shutil.copytree(ROOT / "runscripts", folder / "runscripts")
         _shrink(folder / "defs" / "layers" / self.base / "layer.yaml")
         debian = {"suite": "trixie", "image-mirror": ARCHIVE}
         _write_image(folder, "below", {"base-debian": debian}, self.below)

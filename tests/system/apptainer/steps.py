@@ -103,19 +103,10 @@ TIME, CONTENT = 4, 5
 
 def make_root(folder: Path, *programs: str) -> Path:
     """Make a system of a few programs of this machine, with Python."""
+    # Builds bind the files that they need of the machine at mnt.
     for name in (
-        "usr/bin",
-        "usr/lib",
-        "usr/lib64",
-        "etc",
-        "proc",
-        "sys",
-        "dev",
-        "tmp",
-        "var/tmp",
-        "root",
-        # Builds bind the files that they need of the machine here.
-        "mnt",
+        *("usr/bin", "usr/lib", "usr/lib64", "etc", "proc", "sys", "dev", "tmp", "var/tmp"),
+        *("root", "mnt"),
     ):
         (folder / name).mkdir(parents=True)
     for name, target in {"bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64"}.items():
@@ -225,16 +216,8 @@ class Stack:
 
     def _execute(self, script: str, root: Path, overlays: Sequence[str], *options: str) -> Tree:
         flags = [word for overlay in overlays for word in ("--overlay", overlay)]
-        command = [
-            "apptainer",
-            "--quiet",
-            "exec",
-            "--fakeroot",
-            "--containall",
-            "--no-home",
-            *flags,
-            *options,
-        ]
+        command = ["apptainer", "--quiet", "exec", "--fakeroot", "--containall", "--no-home"]
+        command += [*flags, *options]
         words = ["bash", "-euc", f'{script}\npython3 -c "$@"', "step", DESCRIBE, "/", *LEFT_OUT]
         text = _output([*command, str(root), *words])
         tree: Tree = json.loads(text.splitlines()[-1])

@@ -104,7 +104,6 @@ def test_the_digest_asked_for_is_built(site: Site, engine: str) -> None:
     assert len(site.registry.asked) == before
 
 
-@pytest.mark.all
 def test_a_tag_that_moved_is_refused(site: Site, engine: str) -> None:
     first = site.push()
     assert site.build("--quiet").returncode == 0
@@ -135,14 +134,6 @@ def test_no_such_tag(site: Site) -> None:
     assert not site.toy.output.exists()
 
 
-def test_no_registry(site: Site) -> None:
-    site.mirrors.write_text(json.dumps({"oci": {"registry.example": "http://127.0.0.1:9"}}))
-    failed = site.build("--no-cache")  # a cached step of another test would do
-    assert failed.returncode == 5
-    assert "Connection refused" in failed.stderr
-
-
-@pytest.mark.all
 def test_without_the_registry_a_later_layer_is_built(site: Site, engine: str) -> None:
     """Build on the base image as it was, also after the image has changed."""
     digest = site.push(word="kept")
@@ -172,7 +163,6 @@ def test_a_registry_that_gives_another_layer(site: Site) -> None:
     assert not (site.toy.output / "pins.json").exists()
 
 
-@pytest.mark.all
 def test_a_lock_holds_the_image_whatever_its_tag(
     site: Site, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,7 +204,6 @@ def test_a_lock_holds_the_image_whatever_its_tag(
     assert site.toy.execute(engine, "cat", "/word") == "moved"
 
 
-@pytest.mark.all
 def test_a_bundle_has_the_base_image(
     site: Site, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

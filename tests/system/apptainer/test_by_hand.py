@@ -14,8 +14,6 @@ from tests.system.apptainer.trees import differences, unpack
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.system.apptainer.toys import Toy
-
 
 def _build_by_hand(engine: str, folder: Path, definition: str, sif: Path) -> None:
     """Build as the first lines of the definition file say, with the settings of this machine."""
@@ -57,19 +55,10 @@ def test_the_same_packages_and_files(engine: str, image: Path, tmp_path: Path, f
     assert differences(*trees) == texts
 
 
-@pytest.mark.all
-def test_a_different_file_is_noticed(engine: str, toy: Toy, tmp_path: Path) -> None:
+def test_a_different_file_is_noticed(tmp_path: Path) -> None:
     """Prove that the comparison can fail: on a file's bytes, its mode, its absence."""
-    trees = []
-    for number, script in enumerate(
-        ("echo 1 >/a; touch /b; touch /c\n", "echo 2 >/a; touch /b; chmod 600 /b\n")
-    ):
-        toy.layer("files", script)
-        toy.image("files")
-        assert toy.build("--quiet").returncode == 0
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        trees.append(unpack(engine, toy.sif, folder))
-    different = set(differences(*trees))
-    assert {"a", "b", "c"} <= different
-    assert different - {"a", "b", "c"} == {"opt/sifwright/plan.json", ".singularity.d/Singularity"}
+    scripts = {"one": "echo 1 >a; touch b c d", "other": "echo 2 >a; touch b d; chmod 600 b"}
+    for name, script in scripts.items():
+        (tmp_path / name).mkdir()
+        assert run(["bash", "-euc", script], cwd=tmp_path / name).returncode == 0
+    assert set(differences(tmp_path / "one", tmp_path / "other")) == {"a", "b", "c"}

@@ -18,6 +18,7 @@ from tests.system.apptainer.test_squash import CASES, DOUBTED
 from tests.system.apptainer.wholes import seen, whole, without_times
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.system.apptainer.steps import Tree
@@ -192,14 +193,19 @@ def assert_least(cache: Path) -> None:
             assert changed(cache, number, len(scripts)) == wanted, name
 
 
-@pytest.mark.all
-def test_a_build_from_scratch_writes_to_no_overlay(engine: str, tiny: Toy, tmp_path: Path) -> None:
-    layers = fill(tiny, cases := {**CAPABLE, **DOUBTFUL})
-    sif = built(tiny, layers, "layered", tmp_path / "cold")
-    ours = without_times(whole(sif, tmp_path / "ours", ""))
-    sif = by_single_file(engine, tiny, tmp_path / "by-hand.sif")
-    hand = without_times(whole(sif, tmp_path / "hand", ""))
+def assert_as_by_hand(
+    engine: str, toy: Toy, folder: Path, make: Callable[..., Path], cases: dict[str, list[str]]
+) -> None:
+    """Build the cases in a way of ours and by hand, and compare the whole trees."""
+    sif = make(toy, fill(toy, cases), "layered", folder / "cache")
+    ours = without_times(whole(sif, folder / "ours", ""))
+    sif = by_single_file(engine, toy, folder / "by-hand.sif")
+    hand = without_times(whole(sif, folder / "hand", ""))
     assert different(ours, hand, cases) == {}
+
+
+def test_a_build_from_scratch_writes_to_no_overlay(engine: str, tiny: Toy, tmp_path: Path) -> None:
+    assert_as_by_hand(engine, tiny, tmp_path, built, {**CAPABLE, **DOUBTFUL})
 
 
 @pytest.mark.slow
@@ -207,9 +213,4 @@ def test_a_build_from_scratch_writes_to_no_overlay(engine: str, tiny: Toy, tmp_p
 def test_steps_that_overlays_get_wrong_run_in_a_tree(
     engine: str, tiny: Toy, tmp_path: Path, cases: dict[str, list[str]]
 ) -> None:
-    layers = fill(tiny, cases)
-    sif = stepwise(tiny, layers, "layered", tmp_path / "steps")
-    ours = without_times(whole(sif, tmp_path / "ours", ""))
-    sif = by_single_file(engine, tiny, tmp_path / "by-hand.sif")
-    hand = without_times(whole(sif, tmp_path / "hand", ""))
-    assert different(ours, hand, cases) == {}
+    assert_as_by_hand(engine, tiny, tmp_path, stepwise, cases)

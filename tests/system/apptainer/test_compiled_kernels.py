@@ -6,15 +6,15 @@ The layers are the real ones. FlashAttention's source has one family of kernels 
 from __future__ import annotations
 
 import json
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
 from sifwright.host.network import pip_settings
-from tests.conftest import ROOT, run, sifwright
+from tests.conftest import run, sifwright
 from tests.system.apptainer.narrow_flash_attention import narrow
+from tests.system.apptainer.toys import copy_project, write_image
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,10 +56,7 @@ DEEPSPEED = {
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    for name in ("defs", "runscripts"):
-        shutil.copytree(ROOT / name, folder / name)
-    return folder
+    return copy_project(tmp_path / "project")
 
 
 @pytest.fixture
@@ -74,9 +71,7 @@ def narrowed(project: Path, python_index_alone: Path) -> None:
 
 def compiled(engine: str, project: Path, layer: str, *settings: str) -> dict[str, list[str]]:
     """Build an image with a layer; return the architecture of each object of its libraries."""
-    layers = [{"layer": name} for name in (*LAYERS, layer)]
-    text = json.dumps({"description": f"{layer}, on Debian alone", "layers": layers})
-    (project / "defs/images/kernels.yaml").write_text(text)
+    write_image(project, "kernels", (*LAYERS, layer))
     words = ["--project", project, "build", "slurm-generic", "kernels"]
     for setting in ("pytorch-wheel.variant=cu130", f"{layer}.arch=sm_80", *settings):
         words += ["--set", setting]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spread import spread
 from tests.system.apptainer.toys import make_toy
 from tests.system.apptainer.trials import PLACES, Site
 
@@ -84,7 +83,7 @@ def assert_shared(toy: Toy, folder: Path, places: list[Path]) -> None:
     assert [path.name for path in store.root.glob("*/.*")] == []
 
 
-@pytest.mark.parametrize("images", spread(BUILDS, BUILDS[1:2]))
+@pytest.mark.parametrize("images", BUILDS)
 def test_each_step_is_run_once(toy: Toy, tmp_path: Path, images: list[str]) -> None:
     places = build(toy, tmp_path / "site", images)
     assert_shared(toy, tmp_path / "site", places)

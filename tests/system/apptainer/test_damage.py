@@ -32,16 +32,10 @@ class Case(NamedTuple):
 ALL = [Case(*words) for words in itertools.product(LAYERS, FILES, HARMS)]
 # Each file of each step once, and each harm about twice.
 FEW = [ALL[first + first // len(HARMS) % len(HARMS)] for first in range(0, len(ALL), len(HARMS))]
-DEFAULT = FEW[-1:]
-
-
-def _marks(case: Case) -> tuple[pytest.MarkDecorator, ...]:
-    if case in DEFAULT:
-        return ()
-    return (pytest.mark.all if case in FEW else pytest.mark.slow,)
-
-
-CASES = [pytest.param(case, marks=_marks(case), id="-".join(case)) for case in ALL]
+CASES = [
+    pytest.param(case, marks=() if case in FEW else pytest.mark.slow, id="-".join(case))
+    for case in ALL
+]
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sifwright.images.sif import sif_file
+from sifwright.system import files
 from tests.conftest import run, sifwright
 from tests.system.apptainer.toy_sif import toy_sif
 from tests.system.apptainer.trees import describe, unpack_stack
@@ -33,8 +34,8 @@ def deliver(folder: Path, *words: str) -> None:
 
 def test_a_squashfs_file_and_its_edf_file(folder: Path) -> None:
     deliver(folder, "alps", "--elsewhere")
-    squashfs = folder / "alps/pytorch/pytorch.sqsh"
-    parts = sif_file.partitions(folder / "alps/pytorch/image.sif")
+    squashfs, image = (folder / "alps/pytorch" / name for name in ("pytorch.sqsh", "image.sif"))
+    parts = sif_file.partitions(image)
     listed = run(["unsquashfs", "-l", "-d", "", squashfs]).stdout.split()
     assert [path for path in listed if path[-1:].isdigit()] == [
         f"/data/{n}" for n in range(len(parts))
@@ -44,11 +45,7 @@ def test_a_squashfs_file_and_its_edf_file(folder: Path) -> None:
     assert edf["image"] == str(squashfs)
     assert "${SCRATCH}:${SCRATCH}" in edf["mounts"]
     if len(parts) == 1:
-        assert sif_file.digest(folder / "alps/pytorch/image.sif", parts[0]) == sum_of(squashfs)
-
-
-def sum_of(path: Path) -> str:
-    return run(["sha256sum", path]).stdout.split()[0]
+        assert sif_file.digest(image, parts[0]) == files.sha256(squashfs)
 
 
 def test_an_oci_archive_that_is_the_same_twice(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from typing import TYPE_CHECKING
@@ -12,14 +11,11 @@ import pytest
 from sifwright.host.network import pip_settings
 from sifwright.make_image.cache.store import Store
 from sifwright.make_image.downloads.fetch_file import open_store
-from tests.conftest import ROOT
-from tests.system.apptainer.toys import Toy
+from tests.system.apptainer.toys import Toy, copy_project
 from tests.unit.wheels import serve_index
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-pytestmark = pytest.mark.all
 
 LAYERS = ("base-debian", "python-venv", "wheels")
 PACKAGES = "/opt/venv/lib/python3*/site-packages"
@@ -29,14 +25,9 @@ PACKAGES = "/opt/venv/lib/python3*/site-packages"
 def toy(engine: str, tmp_path: Path) -> Toy:
     """Make an image that installs a package, on the first layers of the image of site local."""
     assert engine
-    toy = Toy(folder=tmp_path / "project")
-    for name in ("defs", "runscripts"):
-        shutil.copytree(ROOT / name, toy.folder / name)
+    toy = Toy(folder=copy_project(tmp_path / "project", toy=LAYERS))
     downloads = [{"what": "the toy", "pip": "toy==1.0"}]
     toy.layer("wheels", "pip install toy==1.0\n", header={"downloads": downloads})
-    layers = [{"layer": name} for name in LAYERS]
-    text = json.dumps({"description": "a toy", "layers": layers})
-    (toy.folder / "defs" / "images" / "toy.yaml").write_text(text)
     return toy
 
 

@@ -139,7 +139,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
             link.unlink()
 
 
-@pytest.mark.all
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_each_variable_is_decided(image: Path, engine: str, folder: Path, row: Row) -> None:
     def filled(text: str) -> str:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.all
-
 KEPT = "/opt/sifwright/python-packages"
 
 
@@ -129,10 +127,3 @@ def test_a_package_in_conflict_with_others(bench: Bench) -> None:
     assert built.returncode == 7, built.stdout + built.stderr
     assert "has requirement sympy" in built.stderr
     assert not bench.sif.exists()
-
-
-@pytest.mark.build
-def test_a_package_that_nobody_has(bench: Bench) -> None:
-    built = bench.extend("no-such-package-of-ours==1.0\n")
-    assert built.returncode == 5
-    assert "pip finds no wheel of no-such-package-of-ours==1.0" in built.stderr

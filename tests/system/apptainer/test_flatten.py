@@ -39,10 +39,7 @@ def _flattened(source: Path, *words: str) -> str:
     tree = source.with_name("flat")
     words = ("-no-progress", "-quiet", "-offset", str(part.offset), "-dest", str(tree))
     assert run(["unsquashfs", *words, target]).returncode == 0
-    assert [(tree / "data" / name).read_text() for name in "01"] == [
-        "of layer 0\n",
-        "of layer 1\n",
-    ]
+    assert [(tree / "data" / name).read_text() for name in "01"] == ["of layer 0\n", "of layer 1\n"]
     return compression(folder)
 
 

@@ -7,7 +7,6 @@ without such a copy their images are skipped.
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ import pytest
 
 from sifwright.catalog.load_catalog import load_catalog
 from tests.conftest import ROOT, run, sifwright
+from tests.system.apptainer.toys import copy_project
 from tests.system.fabric.images import SOURCES, missing_sources, prove
 
 if TYPE_CHECKING:
@@ -37,16 +37,9 @@ class Choice:
 
 
 CHOICES = {
-    "cu130": Choice(
-        site="slurm-generic",
-        image="pytorch-cuda-wheels",
-        variant="cu130",
-    ),
+    "cu130": Choice(site="slurm-generic", image="pytorch-cuda-wheels", variant="cu130"),
     "cu130-slingshot": Choice(
-        site="perlmutter",
-        image="pytorch-cuda-wheels",
-        variant="cu130",
-        sources=SOURCES,
+        site="perlmutter", image="pytorch-cuda-wheels", variant="cu130", sources=SOURCES
     ),
     "cu126-slingshot": Choice(
         site="derecho",
@@ -143,14 +136,8 @@ print(json.dumps([torch.version.cuda, archs, pins]))
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheels")
-    shutil.copytree(ROOT / "defs", folder / "defs")
-    shutil.copytree(ROOT / "runscripts", folder / "runscripts")
-    for name, middle in LAYERS.items():
-        layers = [{"layer": layer} for layer in (*BEGIN, *middle, *END)]
-        text = json.dumps({"description": "wheels for GPUs, on Debian alone", "layers": layers})
-        (folder / "defs" / "images" / f"{name}.yaml").write_text(text)
-    return folder
+    images = {name: (*BEGIN, *middle, *END) for name, middle in LAYERS.items()}
+    return copy_project(tmp_path_factory.mktemp("wheels"), **images)
 
 
 @pytest.mark.usefixtures("python_index_alone")

@@ -28,15 +28,9 @@ pytestmark = pytest.mark.image
 @pytest.fixture
 def inside(engine: str, image: Path, tmp_path: Path) -> list[str]:
     """Return the command line that runs a command in the image, in an empty working folder."""
-    binds = [
-        "--bind",
-        f"{ROOT}/examples:/examples",
-        "--bind",
-        f"{tmp_path}:/work",
-        "--pwd",
-        "/work",
-    ]
-    return [engine, "--quiet", "exec", "--containall", "--no-home", *binds, str(image)]
+    flags = ["--containall", "--no-home", "--pwd", "/work"]
+    binds = ["--bind", f"{ROOT}/examples:/examples", "--bind", f"{tmp_path}:/work"]
+    return [engine, "--quiet", "exec", *flags, *binds, str(image)]
 
 
 @pytest.mark.smoke
@@ -77,7 +71,6 @@ def test_the_sbom_has_the_packages_of_dpkg_and_pip(image: Path, inside: list[str
     assert named == listed
 
 
-@pytest.mark.all
 def test_one_process_is_a_valid_job(inside: list[str]) -> None:
     done = run([*inside, "conda-python-distributed", "/examples/train_digits.py"])
     assert done.returncode == 0, done.stdout + done.stderr
@@ -92,7 +85,6 @@ def test_two_ranks_train_to_95_percent(inside: list[str]) -> None:
     assert _accuracy(done.stdout, ranks=2) >= 0.95
 
 
-@pytest.mark.all
 def test_two_containers_train_as_two_ranks(inside: list[str]) -> None:
     """Start as a launcher would: one container per rank, told apart by the environment."""
     common = f"MASTER_ADDR=127.0.0.1,MASTER_PORT={free_port()},WORLD_SIZE=2,LOCAL_WORLD_SIZE=2"

@@ -11,10 +11,8 @@ import pytest
 
 from sifwright.images.sif import sif_file as sif
 from sifwright.make_image.cache.store import Store
-from sifwright.system import files
 from tests.conftest import run, sifwright
-from tests.servers import serve_folder
-from tests.spread import spread
+from tests.system.apptainer import trials
 from tests.system.apptainer.machines import READ_ONLY
 from tests.system.apptainer.toys import STRICT
 
@@ -30,16 +28,8 @@ LAYERS = ("one", "two", "three")
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("SIFWRIGHT_CACHE", str(folder))
-    return folder
-
-
-@pytest.fixture
-def toy(tiny: Toy, cache: Path) -> Toy:
+def toy(tiny: Toy) -> Toy:
     """Make three layers: one makes files, one removes and replaces some, one adds to them."""
-    assert not cache.exists()
     tiny.layer("one", "mkdir -p /data/a; echo 1 >/data/a/x; echo 2 >/data/y; ln /data/y /data/z\n")
     tiny.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y; chown 33:33 /data/z\n")
     tiny.layer("three", "mkdir /data/b; echo 4 >>/data/z\n", test="[[ $(cat /data/a) == 3 ]]\n")
@@ -51,23 +41,19 @@ def states(toy: Toy, *arguments: str) -> dict[str, str]:
     """Build; what became of each step."""
     done = toy.build("--json", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
-    events = [json.loads(line) for line in done.stdout.splitlines()]
-    wanted = {"base-local", *LAYERS, "four", "other"}
-    return {
-        e["step"]: e["state"] for e in events if e["event"] == "finished" and e["step"] in wanted
-    }
+    steps = {"base-local", *LAYERS, "other"}
+    return {step: state for step, state in trials.states(done).items() if step in steps}
 
 
-@pytest.mark.all
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a folder for reading only")
-def test_a_cache_that_can_only_be_read(toy: Toy, cache: Path) -> None:
+def test_a_cache_that_can_only_be_read(toy: Toy, tmp_path: Path) -> None:
     """Read a cache as homes are on compute nodes of some sites."""
     assert set(states(toy).values()) == {"done"}
     toy.sif.unlink()
 
     def build() -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "sifwright", *toy.command("--json")]
-        return run([*READ_ONLY, cache, *command])
+        return run([*READ_ONLY, tmp_path / "cache", *command])
 
     built = build()
     assert built.returncode == 0, built.stderr
@@ -93,29 +79,13 @@ def test_only_what_follows_an_edit_runs(toy: Toy) -> None:
 def test_plan_says_what_will_run_and_why(toy: Toy) -> None:
     states(toy)
     toy.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y\n")
-    options = ["--project", toy.folder, "plan", "local", "toy", "--output", toy.folder / "build"]
-    lines = {line.split()[0]: line for line in sifwright(*options).stdout.splitlines()[-5:-1]}
+    told = sifwright(*toy.words("plan")).stdout
+    lines = {line.split()[0]: line for line in told.splitlines()[-5:-1]}
     assert " cached " in lines["one"]
     assert " will run " in lines["two"]
     assert "  install.sh: " in lines["two"]
     assert " -> " in lines["two"]
     assert lines["three"].endswith("  after two")
-
-
-def test_the_same_results_are_the_same_image(toy: Toy, tmp_path: Path) -> None:
-    """Build from the cache later, in another folder, with another umask and fewer cores."""
-    digests = []
-    for number, layout in enumerate(("layered", "flat") * 2):
-        options = ["--project", toy.folder, "build", "local", "toy", "--layout", layout]
-        folder = tmp_path / f"out {number}"
-        words = [sys.executable, "-m", "sifwright", *map(str, options), "--output", str(folder)]
-        shell = 'umask "$0"; exec taskset -c "$1" "${@:2}"'
-        umask, cores = ("022", "0") if number < 2 else ("077", "0-1")
-        done = run(["bash", "-c", shell, umask, cores, *words])
-        assert done.returncode == 0, done.stdout + done.stderr
-        digests.append(files.sha256(folder / "local/toy/image.sif"))
-    assert digests[:2] == digests[2:]
-    assert digests[0] != digests[1]
 
 
 def test_processes_that_a_step_leaves_end_with_it(engine: str, toy: Toy) -> None:
@@ -128,25 +98,6 @@ def test_processes_that_a_step_leaves_end_with_it(engine: str, toy: Toy) -> None
     assert toy.execute(engine, "cat", "/data/now") == toy.execute(engine, "cat", "/data/then")
 
 
-def test_a_failed_step_is_where_the_next_build_goes_on(toy: Toy) -> None:
-    toy.layer("three", "false\n")
-    assert toy.build().returncode == 6
-    toy.layer("three", "true\n")
-    assert states(toy) == {
-        "base-local": "cached", "one": "cached", "two": "cached", "three": "done"
-    }  # fmt: skip
-
-
-def test_two_images_share_what_they_begin_with(toy: Toy) -> None:
-    states(toy)
-    before = len(Store.open().all_keys())
-    toy.layer("four", "echo 6 >>/data/z\n")
-    toy.image("one", "four")
-    assert states(toy) == {"base-local": "cached", "one": "cached", "four": "done"}
-    assert len(Store.open().all_keys()) == before + 1
-
-
-@pytest.mark.all
 def test_layers_that_do_the_same_share_a_result_and_keep_their_names(toy: Toy) -> None:
     """Keep the names in the SIF and in the record, which tells whose test has passed."""
     script = (toy.folder / "defs/layers/two/install.sh").read_text().removeprefix(STRICT)
@@ -159,14 +110,12 @@ def test_layers_that_do_the_same_share_a_result_and_keep_their_names(toy: Toy) -
     assert set(json.loads((toy.output / "record.json").read_text())["proofs"]) == {"other"}
 
 
-@pytest.mark.all
-def test_without_the_cache_everything_runs_and_nothing_is_kept(toy: Toy, cache: Path) -> None:
+def test_without_the_cache_everything_runs_and_nothing_is_kept(toy: Toy, tmp_path: Path) -> None:
     assert set(states(toy, "--no-cache").values()) == {"done"}
-    assert not cache.exists()
+    assert not (tmp_path / "cache").exists()
 
 
-@pytest.mark.all
-@pytest.mark.parametrize("harm", spread(["flip", "head"], ["flip"]))
+@pytest.mark.parametrize("harm", ["flip", "head"])
 def test_a_step_on_a_damaged_result_counts_for_nothing(toy: Toy, harm: str) -> None:
     """Repeat a step that ran while its input was checked and turned out damaged."""
     states(toy, "--layout", "layered")
@@ -188,13 +137,12 @@ def spoil(path: Path, harm: str) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.all
 def test_a_shell_before_a_layer(toy: Toy) -> None:
     """Open it in the state before the layer, with its options, to look at a step that fails."""
     option = {"type": "string", "description": "any text", "default": "some words"}
     toy.layer("two", "echo $OPT_WORD; false\n", header={"options": {"word": option}})
     assert toy.build().returncode == 6
-    words = [*toy.command()[:2], "shell", *toy.command()[3:], "--quiet", "--before"]
+    words = toy.words("shell", "--quiet", "--before")
     script = (
         "cat /data/y; cat /first 2>/dev/null || echo $OPT_WORD; ls; touch /mine; bash install.sh"
     )
@@ -211,27 +159,6 @@ def test_a_shell_before_a_layer(toy: Toy) -> None:
         assert says in done.stderr
 
 
-@pytest.mark.all
-def test_sources_of_cached_steps_are_not_asked_for(toy: Toy, tmp_path: Path) -> None:
-    """Build cached steps on a machine that has lost the network."""
-    served = tmp_path / "served"
-    served.mkdir()
-    (served / "file").write_text("here")
-    option = {"type": "string", "description": "where", "default": ""}
-    download = {"what": "a file", "option": "mirror", "url": "file"}
-    with serve_folder(served) as url:
-        header = {"options": {"mirror": option | {"default": url}}, "downloads": [download]}
-        toy.layer("one", "mkdir -p /data/a; echo 2 >/data/y; ln /data/y /data/z\n", header=header)
-        states(toy)
-    toy.layer("three", "mkdir /data/b; echo 5 >>/data/z\n")
-    assert states(toy)["one"] == "cached"
-    toy.layer("one", "mkdir -p /data/a; echo 1 >/data/y; ln /data/y /data/z\n", header=header)
-    done = toy.build()
-    assert done.returncode == 5
-    assert "a file cannot be reached" in done.stderr
-
-
-@pytest.mark.all
 def test_a_test_that_failed_is_run_again(toy: Toy) -> None:
     """Run it also if only tests of changed layers are wanted, and if only the test was changed."""
     states(toy)
@@ -247,7 +174,6 @@ def test_a_test_that_failed_is_run_again(toy: Toy) -> None:
     assert toy.build().stdout.count("test three") == 1
 
 
-@pytest.mark.all
 def test_the_engines_variables_of_this_machine_do_not_reach_a_step(
     toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,7 +187,6 @@ def test_the_engines_variables_of_this_machine_do_not_reach_a_step(
     assert set(states(toy).values()) == {"done"}
 
 
-@pytest.mark.all
 def test_folders_keep_the_modes_that_steps_gave_them(engine: str, toy: Toy) -> None:
     toy.layer("three", "chmod 2775 /opt; chmod 750 /opt/sifwright; chmod 711 /\n", test="true\n")
     states(toy, "--layout", "layered")

@@ -19,9 +19,9 @@ import pytest
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.fingerprint import sif_fingerprint
 from sifwright.images.sif.format import DataType
-from sifwright.system import ids
+from sifwright.system import files, ids
 from sifwright.system.cache_folder import CLAIMS, LEASES
-from tests.system.apptainer.trials import LAYERS, PLACES, Site, digest, states
+from tests.system.apptainer.trials import LAYERS, PLACES, Site, states
 from tests.system.apptainer.wholes import whole
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ slow = pytest.mark.slow
 # again.
 KILLS = [
     (1, "layered", "work"),
-    pytest.param((2, "flat", "base-local"), marks=pytest.mark.all),
+    (2, "flat", "base-local"),
     pytest.param((100, "layered", "work"), marks=slow),
     pytest.param((25, "flat", "base-local"), marks=slow),
 ]
@@ -121,7 +121,7 @@ class Killed:
 
     def assert_old_or_new(self, before: str, old: int, new: int) -> None:
         """Check after a kill, before another build: a whole image is there."""
-        number = old if digest(self.site.sif) == before else new
+        number = old if files.sha256(self.site.sif) == before else new
         assert self.number() == number
         assert number == old or self.tree() == self.known[number].tree
 
@@ -166,8 +166,7 @@ def assert_of_one_build(site: Site) -> None:
     assert hashlib.sha256(definition).hexdigest() == record["definition_sha256"]
     recipe = folder / "recipe"
     assert (recipe / "kept" / "plan.json").read_text() == (folder / "plan.json").read_text()
-    digest = hashlib.sha256((recipe / "toy.def").read_bytes()).hexdigest()
-    assert digest == record["files"]["recipe/toy.def"]
+    assert files.sha256(recipe / "toy.def") == record["files"]["recipe/toy.def"]
     assert (recipe / "layers" / "work" / "install.sh").read_bytes() in definition
 
 
@@ -221,10 +220,7 @@ def test_no_kill_loses_an_image(engine: str, site: Site, disturbance: tuple[int,
     _kill_often(engine, site, *disturbance)
 
 
-@pytest.mark.parametrize(
-    "layer",
-    [pytest.param("work", marks=pytest.mark.all), pytest.param("base-local", marks=slow)],
-)
+@pytest.mark.parametrize("layer", ["work", pytest.param("base-local", marks=slow)])
 def test_no_kill_of_a_build_with_one_id_does(
     engine: str, site: Site, layer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,7 +238,7 @@ def _kill_often(engine: str, site: Site, wanted: int, layout: str, layer: str) -
         if counts[step] == wanted:
             break
         new, old = EDITS[attempt % 2], EDITS[1 - attempt % 2]
-        before = digest(site.sif)
+        before = files.sha256(site.sif)
         killed.edit(new)
         if kill_after(chance.uniform(0, seconds[step]), step, killed.start()):
             counts[step] += 1
@@ -257,7 +253,6 @@ def _kill_often(engine: str, site: Site, wanted: int, layout: str, layer: str) -
     assert killed.tree() == killed.known[new].tree
 
 
-@pytest.mark.all
 def test_the_trees_that_are_compared_have_all_that_a_tree_can(engine: str, site: Site) -> None:
     """Compare trees that have everything a kill might lose."""
     killed = Killed(site=site, engine=engine, layout="layered", layer="work")

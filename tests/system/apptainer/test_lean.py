@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.toys import Toy
 
-pytestmark = pytest.mark.all
-
 # The contents of these folders. apt would make lists/partial again.
 FOLDERS = {
     "/home": [],

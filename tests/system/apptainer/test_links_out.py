@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.toys import Toy
 
-pytestmark = [pytest.mark.all, pytest.mark.build]
+pytestmark = pytest.mark.build
 SECRET = "of the machine alone"  # noqa: S105  # none that opens anything
 
 

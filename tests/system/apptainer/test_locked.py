@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -12,22 +11,19 @@ import pytest
 
 from sifwright.images.contents.layer_stack import LayerStack
 from sifwright.images.contents.packages import installed
-from tests.conftest import ROOT, run, sifwright
+from tests.conftest import run, sifwright
+from tests.system.apptainer.toys import copy_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.build, pytest.mark.all]
+pytestmark = pytest.mark.build
 
 
 def test_a_bundle_is_enough_for_the_same_image(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("defs", "runscripts"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    layers = [{"layer": "base-debian"}, {"layer": "python-venv"}]
-    document = {"description": "a venv", "layers": layers}
-    (tmp_path / "defs" / "images" / "venv.yaml").write_text(json.dumps(document))
+    copy_project(tmp_path, venv=("base-debian", "python-venv"))
     project, output = ["--project", tmp_path], ["--output", tmp_path / "build"]
     locked = sifwright(*project, "lock", "local", "venv", *output)
     assert locked.returncode == 0, f"{engine}: {locked.stdout}{locked.stderr}"

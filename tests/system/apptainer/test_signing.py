@@ -6,16 +6,16 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.images.sif.write_sif import Contents, Partition, write
-from sifwright.make_image.pack_layers.pack import squash_command
+from sifwright.images.sif.write_sif import Contents, write
 from sifwright.make_image.signing.trust import SignatureError, read_trust
 from sifwright.make_image.signing.verify import verify_image
-from sifwright.system import files
 from tests.conftest import run, sifwright
+from tests.system.apptainer.sifs import layer
 from tests.unit.two_layers import flip, give_record
 
 if TYPE_CHECKING:
@@ -50,14 +50,8 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sif(tmp_path: Path) -> Path:
-    parts = []
-    for name in ("base", "layer"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / name).write_text(name)
-        file = tmp_path / f"{name}.sqfs"
-        assert run(squash_command(file, "gzip"), cwd=tmp_path / name).returncode == 0
-        digest = files.sha256(file)
-        parts.append(Partition(path=file, name=name, is_system=name == "base", sha256=digest))
+    base, other = (layer(tmp_path / name, {name: name}) for name in ("base", "layer"))
+    parts = [replace(base, is_system=True), other]
     statement = json.dumps(
         {
             "_type": "https://in-toto.io/Statement/v1",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from http.server import BaseHTTPRequestHandler
     from pathlib import Path
-
-pytestmark = pytest.mark.all
 
 GIT = "https://git.example/group/toy.git"
 ARCHIVE = "https://files.example/pub/toy-{version}.tar.gz"
@@ -212,30 +209,6 @@ def test_unpinned_sources_are_held_to_their_first_use(site: Site) -> None:
     # The cached result comes from another commit than the recorded one.
     assert site.build("--quiet", "--force").returncode == 0
     assert site.document("pins.json")["fetches the-repository v1.0"] == moved
-
-
-def test_missing_sources_are_named_together_before_the_build(site: Site) -> None:
-    shutil.rmtree(site.folder / "git" / "group" / "toy.git")
-    (site.folder / "git" / "group" / "other.git").mkdir()
-    rules = json.loads((site.folder / "mirrors.yaml").read_text())
-    rules["archives"] = {"https://files.example": f"{site.url}/elsewhere"}
-    (site.folder / "mirrors.yaml").write_text(json.dumps(rules))
-    failed = site.build()
-    assert failed.returncode == 5
-    assert (
-        f"the source the-repository cannot be fetched from {GIT} (asked: file://" in failed.stderr
-    )
-    assert "there is no such file" in failed.stderr
-    assert f"(asked: {site.url}/elsewhere/pub/toy-1.0.tar.gz): HTTP 404" in failed.stderr
-    assert not site.toy.output.exists()
-
-
-def test_a_record_that_cannot_be_read_is_no_reason_to_trust(site: Site) -> None:
-    site.toy.output.mkdir(parents=True)
-    (site.toy.output / "pins.json").write_text("{")
-    failed = site.build()
-    assert failed.returncode == 6
-    assert "pins.json: the record" in failed.stderr
 
 
 def test_a_newer_commit_of_the_repository_changes_nothing(site: Site, engine: str) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.images.contents import listing
-from tests.spread import spread
 from tests.system.apptainer.steps import LiveStack, Stack, differences
 
 if TYPE_CHECKING:
@@ -148,8 +147,6 @@ DOUBTED = {
     "one of two hard links renamed",
     "removed, then made again in the next step",
 }
-# The default: test_cases alone runs the others, side by side.
-FEW = {*DOUBTED, "nothing"}
 
 
 @pytest.fixture(scope="module")
@@ -158,10 +155,7 @@ def layers(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Stack:
     return Stack.start(tmp_path_factory.mktemp("stack"))
 
 
-IN_ONE_TREE = pytest.param(LiveStack, marks=pytest.mark.all)
-
-
-@pytest.fixture(params=[Stack, IN_ONE_TREE], ids=["on an overlay", "in one tree"])
+@pytest.fixture(params=[Stack, LiveStack], ids=["on an overlay", "in one tree"])
 def start(layers: Stack, request: pytest.FixtureRequest) -> Stack:
     """Start a stack by both kinds of runs."""
     stack: Stack = request.param(layers.folder, layers.how, layers.layers)
@@ -174,7 +168,7 @@ def _last(stack: Stack) -> dict[str, listing.ListedPath]:
     return {os.fsdecode(node.path): node for node in nodes if node.path}
 
 
-@pytest.mark.parametrize("case", spread(CASES, FEW))
+@pytest.mark.parametrize("case", CASES)
 def test_a_layer_is_what_the_step_did(start: Stack, tmp_path: Path, case: str) -> None:
     scripts, there, gone = CASES[case]
     stack = start.branch(tmp_path / "stack")
@@ -190,7 +184,7 @@ def test_a_layer_is_what_the_step_did(start: Stack, tmp_path: Path, case: str) -
         assert result.keys() == there | gone
 
 
-@pytest.mark.parametrize("umask", spread(["077", "007"], ["077"]))
+@pytest.mark.parametrize("umask", ["077", "007"])
 def test_the_builders_umask_does_not_matter(start: Stack, tmp_path: Path, umask: str) -> None:
     stack = start.branch(tmp_path / "stack")
     before = os.umask(int(umask, 8))

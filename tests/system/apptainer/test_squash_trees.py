@@ -50,10 +50,7 @@ DRIVERS = {
         ": >.wh.four; : >gone/.wh.deep; : >kept/.wh..wh..opq; : >kept/inner/.wh..wh..opq",
         [],
     ),
-    "a folder beside its whiteout": (
-        ": >.wh.four; : >gone/.wh.deep; : >.wh.kept",
-        [],
-    ),
+    "a folder beside its whiteout": (": >.wh.four; : >gone/.wh.deep; : >.wh.kept", []),
 }
 RESULTS = ["files.json.gz", "layer.sqfs"]
 GONE = {"four", "gone/deep", "kept/two", "kept/inner/three"}

@@ -67,7 +67,6 @@ def _copy_packages(folder: Path) -> None:
         shutil.copy(ROOT / name, folder / name)
 
 
-@pytest.mark.all
 @pytest.mark.parametrize("is_old", [False, True], ids=["unshare", "old-unshare"])
 def test_an_ordinary_users_layers(home: Path, tmp_path: Path, *, is_old: bool) -> None:
     _copy_packages(home / "lib")

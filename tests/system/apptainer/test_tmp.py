@@ -53,7 +53,6 @@ def assert_untouched(files: list[Path]) -> None:
 
 def left_in(engine: str, toy: Toy, folder: Path) -> list[str]:
     """Return the files that the image itself has there; the engine shows others."""
-    folder.mkdir()
     tree = unpack(engine, toy.sif, folder)
     return [path.name for location in PLACES for path in (tree / location.lstrip("/")).iterdir()]
 
@@ -79,19 +78,17 @@ def test_in_a_tree_and_on_an_overlay(
     assert tiny.execute(engine, "cat", "/base", "/three").split() == ["base", "three"]
 
 
-@pytest.mark.all
 def test_in_a_shell(tiny: Toy, files: list[Path]) -> None:
     tiny.layer("one", tidy(files, name="one"))
     tiny.layer("two", tidy(files, name="two"))
     tiny.image("one", "two")
-    words = [*tiny.command()[:2], "shell", *tiny.command()[3:], "--before", "two"]
+    words = tiny.words("shell", "--before", "two")
     done = sifwright(*words, input="bash install.sh && cat /tmp/left")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "1"
     assert_untouched(files)
 
 
-@pytest.mark.all
 @pytest.mark.skipif(os.geteuid() != 0, reason="changing apptainer.conf for a test needs root")
 def test_where_the_engine_builds_it_all(
     engine: str, tiny: Toy, files: list[Path], tmp_path: Path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import urllib.error
 import urllib.request
 from datetime import datetime
@@ -16,16 +15,16 @@ import pytest
 
 from sifwright.host.network import apt_mirror
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
-from tests.conftest import ROOT, run, sifwright
+from tests.conftest import run, sifwright
 from tests.servers import send, serve
-from tests.system.apptainer.toys import make_toy
+from tests.system.apptainer.toys import copy_project, make_toy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
-pytestmark = [pytest.mark.build, pytest.mark.all]
+pytestmark = pytest.mark.build
 
 # The address in the image's own apt sources, which only a mirrors file leads to.
 IMAGE_MIRROR = "http://packages.example/debian"
@@ -55,11 +54,7 @@ def base(
     engine: str, asked: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
     """Return the folder of an image of layer base-debian, built without the cache."""
-    folder = tmp_path_factory.mktemp("updates")
-    for name in ("defs", "runscripts"):
-        shutil.copytree(ROOT / name, folder / name)
-    document = {"description": "base only", "layers": [{"layer": "base-debian"}]}
-    (folder / "defs" / "images" / "base.yaml").write_text(json.dumps(document))
+    folder = copy_project(tmp_path_factory.mktemp("updates"), base=("base-debian",))
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         try:

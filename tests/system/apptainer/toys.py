@@ -11,6 +11,7 @@ from tests.conftest import ROOT, run, sifwright
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Sequence
     from pathlib import Path
 
 STRICT = "#!/bin/bash\nset -euo pipefail\n"
@@ -33,9 +34,7 @@ class Toy:
             (path / "test.sh").write_text(STRICT + test)
 
     def image(self, *layers: str) -> None:
-        entries = [{"layer": name} for name in ("base-local", *layers)]
-        text = json.dumps({"description": "a toy", "layers": entries})
-        (self.folder / "defs" / "images" / "toy.yaml").write_text(text)
+        write_image(self.folder, "toy", ("base-local", *layers))
 
     @property
     def output(self) -> Path:
@@ -47,16 +46,12 @@ class Toy:
 
     def command(self, *arguments: str) -> list[str]:
         """Return the arguments after `sifwright` that build the toy."""
-        options = ["--project", str(self.folder)]
-        return [
-            *options,
-            "build",
-            "local",
-            "toy",
-            "--output",
-            str(self.folder / "build"),
-            *arguments,
-        ]
+        return self.words("build", *arguments)
+
+    def words(self, command: str, *arguments: str) -> list[str]:
+        """Return the arguments after `sifwright` for a command about the toy."""
+        words = ["--project", str(self.folder), command, "local", "toy"]
+        return [*words, "--output", str(self.folder / "build"), *arguments]
 
     def build(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
         return sifwright(*self.command(*arguments), **options)
@@ -71,6 +66,21 @@ class Toy:
     def leftovers(self) -> list[str]:
         """Return files in the output folder that are neither results nor logs."""
         return sorted(path.name for path in self.output.iterdir() if path.name.startswith("."))
+
+
+def copy_project(folder: Path, **images: Sequence[str]) -> Path:
+    """Copy the real definitions and run scripts, and add images of these layers."""
+    for name in ("defs", "runscripts"):
+        shutil.copytree(ROOT / name, folder / name)
+    for name, layers in images.items():
+        write_image(folder, name, layers)
+    return folder
+
+
+def write_image(project: Path, name: str, layers: Sequence[str]) -> None:
+    entries = [{"layer": layer} for layer in layers]
+    text = json.dumps({"description": "an image of a test", "layers": entries})
+    (project / "defs" / "images" / f"{name}.yaml").write_text(text)
 
 
 def make_toy(folder: Path, base: Path) -> Toy:

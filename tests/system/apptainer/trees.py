@@ -26,7 +26,8 @@ VOLATILE = re.compile(
 
 
 def unpack(engine: str, sif: Path, folder: Path) -> Path:
-    """Unpack the files of a SIF's system partition into a folder."""
+    """Unpack the files of a SIF's system partition into a folder, which is made if needed."""
+    folder.mkdir(exist_ok=True)
     listing = run([engine, "sif", "list", sif]).stdout
     match = re.search(r"\|(\d+)-\d+\s+\|FS \(Squashfs/\*System", listing)
     assert match, listing
@@ -39,13 +40,19 @@ def _unsquashed(file: Path, offset: int, target: Path) -> Path:
     return target
 
 
+def extracted(sif: Path, folder: Path) -> list[Path]:
+    """Copy each partition of a SIF to a file."""
+    layers = []
+    for number, part in enumerate(sif_file.partitions(sif)):
+        layers.append(folder / f"{number}.sqfs")
+        sif_file.extract(sif, part, layers[-1])
+    return layers
+
+
 def unpack_stack(sif: Path, target: Path) -> Path:
     """Unpack all partitions of a layered SIF, one over the other."""
     target.mkdir()
-    layers = []
-    for number, part in enumerate(sif_file.partitions(sif)):
-        layers.append(target / f"{number}.sqfs")
-        sif_file.extract(sif, part, layers[-1])
+    layers = extracted(sif, target)
     how = PackOptions(compression="zstd", log=target / "log")
     packed = flatten(layers, target, how, work_dir=target)
     return _unsquashed(packed.squashfs, 0, target / "tree-of-all")

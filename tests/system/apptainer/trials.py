@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -138,10 +137,6 @@ class Trial:
             ]
             assert parts[:-1] == [digests[name] for name in LAYERS]
         assert whole(site.sif, site.folder / "tree", "data") == self.tree
-
-
-def digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def states(done: subprocess.CompletedProcess[str]) -> dict[str, str]:

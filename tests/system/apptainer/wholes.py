@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from sifwright.images.sif import sif_file
 from sifwright.make_image.pack_layers.merge_layers import merge
 from sifwright.make_image.pack_layers.pack import PackOptions
 from tests.conftest import run
 from tests.system.apptainer.steps import DESCRIBE, PYTHON, Tree, inside
+from tests.system.apptainer.trees import extracted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,10 +63,7 @@ def without_times(tree: Tree) -> Tree:
 
 
 def _unpacked(sif: Path, folder: Path) -> Path:
-    layers = []
-    for number, part in enumerate(sif_file.partitions(sif)):
-        layers.append(folder / f"{number}.sqfs")
-        sif_file.extract(sif, part, layers[-1])
+    layers = extracted(sif, folder)
     if len(layers) == 1:
         inside('unsquashfs -quiet -no-progress -dest tree "$0"', folder, str(layers[0]))
         return folder / "tree"

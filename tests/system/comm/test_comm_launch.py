@@ -9,7 +9,7 @@ import pytest
 from packaging.version import Version
 
 from sifwright.catalog.load_catalog import load_catalog
-from sifwright.catalog.model import ComputeNode, LauncherOptions, Site
+from sifwright.catalog.model import ComputeNode, Site
 from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.engines.apptainer import Apptainer
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SLURM = {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "3"}
-FLUX = "flux run --nodes=3 --ntasks=6"
 ENGINE = Apptainer(
     program="/usr/bin/apptainer",
     product="apptainer",
@@ -119,32 +118,9 @@ def test_options_that_the_site_lacks_must_be_given(slurm: Site) -> None:
         start.shape(slurm, 0, 0, {"SLURM_JOB_ID": "1"})
 
 
-def test_srun_gets_what_the_site_wants(slurm: Site) -> None:
-    wanted = LauncherOptions(task_per_gpu=("--gpus-per-task=1",))
-    command = start.launcher(replace(slurm, launch={"srun": wanted}), layout(3, 2))
-    assert command == [
-        *("srun", "--export=ALL", "--nodes=3", "--ntasks=6", "--ntasks-per-node=2"),
-        *("--cpus-per-task=7", "--cpu-bind=mask_cpu:0xfe,0xfe00", "--gpus-per-task=1"),
-        *("--network=disable_rdzv_get", "--kill-on-bad-exit=1"),
-    ]
-
-
 def test_masks_of_other_numbers_of_ranks_are_left_out(slurm: Site) -> None:
     command = start.launcher(slurm, layout(1, 1))
     assert not any("mask_cpu" in word for word in command)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("mpiexec", "mpiexec -n 6 -ppn 2 --disable_rdzv_get"),
-        ("mpirun", "mpirun -np 6 --bind-to none --map-by ppr:2:node"),
-        ("flux", f"{FLUX} --cores-per-task=7 --gpus-per-task=1 --setattr=rdzv_get_en=0"),
-    ],
-)
-def test_other_launchers(slurm: Site, name: str, expected: str) -> None:
-    command = start.launcher(replace(slurm, launcher=name), layout(3, 2))
-    assert " ".join(command) == expected
 
 
 def test_the_container_binds_what_is_there(
@@ -158,12 +134,6 @@ def test_the_container_binds_what_is_there(
         *("/usr/bin/apptainer", "exec", "--rocm", "--bind", f"{tmp_path}:/there"),
         *("--bind", f"{tmp_path}:/mnt", f"{tmp_path}/x.sif", "conda-python-distributed", "p.py"),
     ]
-
-
-@pytest.mark.parametrize(("vendor", "flag"), [("amd", "--rocm"), ("nvidia", "--nv")])
-def test_the_container_sees_the_gpus(slurm: Site, tmp_path: Path, vendor: str, flag: str) -> None:
-    site = replace(slurm, vendor=vendor)  # type: ignore[arg-type]
-    assert flag in start.container(ENGINE, site, tmp_path, tmp_path, [])
 
 
 def test_the_container_is_told_the_host_of_rank_0(slurm: Site, tmp_path: Path) -> None:
@@ -194,12 +164,6 @@ def test_open_mpi_brings_other_nodes_what_is_named(slurm: Site) -> None:
     assert start.launcher(site, two, environ)[-2:] == ["-x", "SIFWRIGHT_MASTER_HOST"]
     assert "-x" not in start.launcher(site, two, {})
     assert "-x" not in start.launcher(site, first, environ)
-
-
-def test_site_without_images_is_refused(slurm: Site) -> None:
-    start.require_images(slurm)
-    with pytest.raises(UsageError, match=r"site s runs jobs on the host only"):
-        start.require_images(replace(slurm, run_in=("host",)))
 
 
 def test_every_site_can_start_it() -> None:

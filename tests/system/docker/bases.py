@@ -7,6 +7,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,9 @@ _UNUSED = shutil.ignore_patterns(
     *("test", "idlelib", "dist-packages", "__pycache__", "ensurepip", "lib2to3", "tkinter"),
     *("pydoc_data", "unittest", "email", "distutils", "asyncio", "xml*", "config-*", "wsgiref"),
 )
+# Folders of the system in our image, and what of ours is in them.
+_SYSTEM = ("bin", "sbin", "lib", "lib64", "usr", "etc", "var", "mnt", "tmp")
+_OURS = ("etc/sifwright", "var/cache", "usr/share/doc", "usr/share/locale", "usr/share/man")
 _CONFIG = "application/vnd.oci.image.config.v1+json"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar"
@@ -67,16 +71,25 @@ def make_tree(folder: Path) -> Path:
     return folder
 
 
-def add_torch(tree: Path, version: str = "2.8.0+cpu", **kinds: str) -> None:
-    """Put a torch into the tree's Python; `kinds`: cuda, hip."""
+def add_torch(tree: Path, version: str = "2.8.0+cpu") -> None:
+    """Put a torch for CPUs into the tree's Python."""
     torch = tree / _LIBRARY.relative_to("/").parent / "python3" / "dist-packages" / "torch"
     (torch / "distributed").mkdir(parents=True)
     (torch / "distributed" / "__init__.py").write_text("def is_available(): return True\n")
     (torch / "__init__.py").write_text(_TORCH)
     (torch / "linalg.py").write_text(_LINALG)
-    known = {"cuda": None, "hip": None} | kinds
-    lines = [f"{name} = {value!r}\n" for name, value in {"__version__": version, **known}.items()]
-    (torch / "version.py").write_text("".join(lines))
+    (torch / "version.py").write_text(f"__version__ = {version!r}\ncuda = None\nhip = None\n")
+
+
+def pack_system(
+    image: Path, engine: str, file: Path, *more: str, without: Sequence[str] = ()
+) -> Path:
+    """Pack the system of our image and more of its folders, without our own files."""
+    inside = [engine, "exec", "--containall", "--no-home", str(image), "tar", "-C", "/", "-c"]
+    left_out = [f"--exclude={name}" for name in (*_OURS, *without)]
+    with file.open("wb") as output:
+        subprocess.run([*inside, *left_out, *_SYSTEM, *more], stdout=output, check=True)
+    return file
 
 
 def layer(*trees: Path) -> bytes:

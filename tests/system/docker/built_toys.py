@@ -104,6 +104,21 @@ class DockerToy(Toy):
         result: list[dict[str, Any]] = self.api.history(self.name)  # type: ignore[no-untyped-call]
         return result
 
+    def printed(self, *command: str, user: str = "0", image: str = "") -> str:
+        """Return the output of a command in the image of the toy, or in another one."""
+        host = self.api.create_host_config(network_mode="host")
+        container = self.api.create_container(
+            image or self.name, list(command), user=user, host_config=host
+        )
+        try:
+            self.api.start(container)
+            status = self.api.wait(container)["StatusCode"]
+            output: bytes = self.api.logs(container)
+        finally:
+            self.api.remove_container(container, v=True, force=True)
+        assert status == 0, output
+        return output.decode()
+
     def containers(self) -> list[str]:
         return [container["Names"][0] for container in self.api.containers(all=True)]
 

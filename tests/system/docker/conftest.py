@@ -107,6 +107,19 @@ def docker_toy(
     return make_docker_toy(tmp_path / "project", tiny_image)
 
 
+@pytest.fixture
+def toy_by(
+    docker_toy: DockerToy, engines: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], DockerToy]:
+    """Return the toy for the engine of a name, which builds it."""
+
+    def choose(name: str) -> DockerToy:
+        monkeypatch.setenv("DOCKER_HOST", engines(name))
+        return docker_toy
+
+    return choose
+
+
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a system with a Python and a stand-in for torch."""

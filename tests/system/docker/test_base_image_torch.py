@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import run, sifwright
-from tests.system.docker.bases import Layout
+from tests.system.docker.bases import Layout, pack_system
 from tests.system.docker.conftest import require
 
 pytestmark = [pytest.mark.image, pytest.mark.slow]
 
-SYSTEM = ("bin", "sbin", "lib", "lib64", "usr", "etc", "var", "mnt", "tmp")
-OURS = ("etc/sifwright", "var/cache", "usr/share/doc", "usr/share/locale", "usr/share/man")
 ASK = "import sys, torch; print(sys.prefix, torch.__file__, torch.ones(2).sum().item())"
 # Python in the image and folder of torch, by the kind of Python.
 FOLDER = "lib/python3.11/site-packages"
@@ -33,12 +30,7 @@ KINDS = {
 def debian(image: Path, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a tar file of Debian with its own Python."""
     require("apptainer")
-    file = tmp_path_factory.mktemp("debian") / "system.tar"
-    inside = [engine, "exec", "--containall", "--no-home", str(image), "tar", "-C", "/", "-c"]
-    with file.open("wb") as output:
-        words = [*inside, *(f"--exclude={name}" for name in OURS), *SYSTEM]
-        subprocess.run(words, stdout=output, check=True)
-    return file
+    return pack_system(image, engine, tmp_path_factory.mktemp("debian") / "system.tar")
 
 
 def _more(kind: str, top: Path) -> Path:

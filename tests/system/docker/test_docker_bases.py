@@ -91,15 +91,9 @@ def test_an_archive(docker_toy: DockerToy, own: str, tmp_path: Path) -> None:
 @pytest.mark.all
 @pytest.mark.parametrize("name", spread(["docker", "podman"], ["docker"]))
 @pytest.mark.parametrize("kind", spread(["oci", "oci-archive"], ["oci"], ["oci-archive"]))
-def test_a_layout(
-    docker_toy: DockerToy,
-    engines: Callable[[str], str],
-    kind: str,
-    name: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_layout(toy_by: Callable[[str], DockerToy], kind: str, name: str) -> None:
     """Use packed layers, as skopeo leaves them; Docker Engine 20.10 itself cannot load them."""
-    monkeypatch.setenv("DOCKER_HOST", engines(name))
+    docker_toy = toy_by(name)
     folder = docker_toy.folder
     (folder / "more").mkdir()
     (folder / "more" / "one").write_text("one")
@@ -184,14 +178,10 @@ def test_a_layout_with_two_images(docker_toy: DockerToy, tmp_path: Path) -> None
 @pytest.mark.all
 @pytest.mark.parametrize("name", spread(["docker", "podman"], ["docker"]))
 def test_a_layout_packed_with_zstd(
-    docker_toy: DockerToy,
-    engines: Callable[[str], str],
-    name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    toy_by: Callable[[str], DockerToy], name: str, tmp_path: Path
 ) -> None:
     """Load it here: Docker Engine 20.10 calls it no tar archive."""
-    monkeypatch.setenv("DOCKER_HOST", engines(name))
+    docker_toy = toy_by(name)
     layout = Layout(folder=tmp_path / "one").write(make_root(tmp_path / "root"))
     layout.copy(f"oci:{tmp_path / 'zstd'}", "--dest-compress-format=zstd")
     docker_toy.layer("first", "true\n")

@@ -49,24 +49,6 @@ def recorded(toy: DockerToy) -> dict[str, Any]:
     return {name: "" if name in OF_A_BUILD else value for name, value in document.items()}
 
 
-def in_container(toy: DockerToy, *command: str, user: str = "0") -> str:
-    """Return the output of a command in the image."""
-    container = toy.api.create_container(
-        toy.name,
-        list(command),
-        user=user,
-        host_config=toy.api.create_host_config(network_mode="host"),
-    )
-    try:
-        toy.api.start(container)
-        status = toy.api.wait(container)["StatusCode"]
-        output: bytes = toy.api.logs(container)
-    finally:
-        toy.api.remove_container(container, v=True, force=True)
-    assert status == 0, output
-    return output.decode()
-
-
 def below(tree: Tree) -> Tree:
     """Return the part of a tree that is the image's own, without times."""
     return {
@@ -82,14 +64,8 @@ def below(tree: Tree) -> Tree:
         pytest.param("podman", marks=pytest.mark.all),
     ]
 )
-def either_toy(
-    docker_toy: DockerToy,
-    engines: Callable[[str], str],
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-) -> DockerToy:
-    monkeypatch.setenv("DOCKER_HOST", engines(request.param))
-    return docker_toy
+def either_toy(toy_by: Callable[[str], DockerToy], request: pytest.FixtureRequest) -> DockerToy:
+    return toy_by(request.param)
 
 
 def test_engines_build_the_same(engine: str, either_toy: DockerToy, tmp_path: Path) -> None:
@@ -108,8 +84,8 @@ def test_engines_build_the_same(engine: str, either_toy: DockerToy, tmp_path: Pa
     assert recorded(toy) == record
     # Steps for a SIF write its epoch, steps for an image do not.
     assert toy.states()["second"] == "done"
-    assert in_container(toy, "cat", f"/{BELOW}/seen") == SEEN
-    seen = json.loads(in_container(toy, "python3", "-c", DESCRIBE, f"/{BELOW}"))
+    assert toy.printed("cat", f"/{BELOW}/seen") == SEEN
+    seen = json.loads(toy.printed("python3", "-c", DESCRIBE, f"/{BELOW}"))
     seen.pop(".")
     image = {f"{BELOW}/{path}": node for path, node in seen.items()}
     assert differences(below(by_apptainer), below(image)) == {}
@@ -130,7 +106,7 @@ def test_the_image_is_configured_for_its_users(either_toy: DockerToy) -> None:
     assert (config["User"], config["Cmd"]) == ("1000:1000", ["bash"])
     assert not config["Entrypoint"]
     assert config["Labels"]["org.sifwright.site"] == toy.site
-    assert in_container(toy, "id", "-u", user="") == "1000\n"
+    assert toy.printed("id", "-u", user="") == "1000\n"
 
 
 @pytest.mark.all
@@ -156,10 +132,10 @@ def test_two_builds_of_a_sif_are_the_same_bytes(docker_toy: DockerToy, layout: s
 
 
 @pytest.mark.all
-@pytest.mark.parametrize("either_toy", ["podman"], indirect=True)
-def test_podman_keeps_no_copies(either_toy: DockerToy) -> None:
+def test_podman_keeps_no_copies(toy_by: Callable[[str], DockerToy]) -> None:
+    toy = toy_by("podman")
     copies = Path(os.environ["DOCKER_HOST"].removeprefix("unix://")).parent / COPIES
-    done = either_toy.docker("--format", "sif")
+    done = toy.docker("--format", "sif")
     assert done.returncode == 0, done.stdout + done.stderr
     assert list(copies.iterdir()) == []
 
@@ -245,8 +221,4 @@ def test_the_images_of_a_matrix(docker_toy: DockerToy) -> None:
         (image,) = docker_toy.api.images(f"{docker_toy.name}-{value}")
         record = docker_toy.output.with_name(f"toy@{value}") / "docker-image/record.json"
         assert json.loads(record.read_text())["image_id"] == image["Id"]
-        container = docker_toy.api.create_container(image["Id"], ["cat", "/opt/count"])
-        docker_toy.api.start(container)
-        docker_toy.api.wait(container)
-        assert docker_toy.api.logs(container) == f"{value}\n".encode()
-        docker_toy.api.remove_container(container)
+        assert docker_toy.printed("cat", "/opt/count", image=image["Id"]) == f"{value}\n"

@@ -52,16 +52,6 @@ def archive_of(toy: DockerToy, name: str) -> bytes:
     return b"".join(toy.api.get_image(name))
 
 
-def inside(toy: DockerToy, *words: str) -> str:
-    container = toy.api.create_container(toy.name, command=list(words), network_disabled=True)
-    try:
-        toy.api.start(container["Id"])
-        assert toy.api.wait(container["Id"])["StatusCode"] == 0
-        return str(toy.api.logs(container["Id"]).decode())
-    finally:
-        toy.api.remove_container(container["Id"], v=True)
-
-
 # Podman's commit knows of volumes only.
 PODMAN = ("podman", LIVELY[:1])
 
@@ -70,17 +60,13 @@ PODMAN = ("podman", LIVELY[:1])
     params=spread([("docker", LIVELY), PODMAN], [("docker", LIVELY)]), ids=["docker", "podman"]
 )
 def lively_toy(
-    request: pytest.FixtureRequest,
-    docker_toy: DockerToy,
-    tiny_image: str,
-    engines: Callable[[str], str],
-    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest, toy_by: Callable[[str], DockerToy], tiny_image: str
 ) -> DockerToy:
     """Make a toy that starts from an image with actions of its own, in either engine."""
     name, changes = request.param
-    monkeypatch.setenv("DOCKER_HOST", engines(name))
-    docker_toy.start_from("docker-daemon", derived(docker_toy, tiny_image, "group/lively", changes))
-    return docker_toy
+    toy = toy_by(name)
+    toy.start_from("docker-daemon", derived(toy, tiny_image, "group/lively", changes))
+    return toy
 
 
 def test_files_written_into_a_volume_stay(lively_toy: DockerToy) -> None:
@@ -91,8 +77,8 @@ def test_files_written_into_a_volume_stay(lively_toy: DockerToy) -> None:
     lively_toy.layer("first", "mkdir -p /data /srv\necho one >/data/one\nsleep 3\n")
     lively_toy.layer("second", 'test "$(cat /data/one)" = one\necho two >/srv/two\n', test="true\n")
     assert lively_toy.states()["first"] == "done"
-    assert inside(lively_toy, "cat", "/data/one", "/srv/two") == "one\ntwo\n"
-    assert "health" not in inside(lively_toy, "ls", "/")
+    assert lively_toy.printed("cat", "/data/one", "/srv/two") == "one\ntwo\n"
+    assert "health" not in lively_toy.printed("ls", "/")
     config = lively_toy.config()
     assert not any(config.get(name) for name in ("Volumes", "Healthcheck", "OnBuild"))
     assert "BASE=of the base" in config["Env"]
@@ -148,11 +134,8 @@ HISTORIES = {
 
 
 @pytest.fixture
-def podman_toy(
-    docker_toy: DockerToy, engines: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> DockerToy:
-    monkeypatch.setenv("DOCKER_HOST", engines("podman"))
-    return docker_toy
+def podman_toy(toy_by: Callable[[str], DockerToy]) -> DockerToy:
+    return toy_by("podman")
 
 
 @pytest.mark.parametrize("history", spread(HISTORIES.values(), [[]], [[MADE] * 4]), ids=HISTORIES)
@@ -173,10 +156,9 @@ def test_podman_builds_on_an_image_without_its_history(
     podman_toy.start_from("docker", name)
     podman_toy.layer("first", "test $A = b\necho one >/one\n")
     podman_toy.layer("second", "true\n", test="true\n")
-    done = podman_toy.docker()
-    assert done.returncode == 0, done.stderr
+    podman_toy.states()
     assert "A=b" in podman_toy.config()["Env"]
-    assert inside(podman_toy, "cat", "/one") == "one\n"
+    assert podman_toy.printed("cat", "/one") == "one\n"
     assert podman_toy.history()
 
 
@@ -235,19 +217,13 @@ def proxied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("proxied")
 @pytest.mark.parametrize("name", spread(["docker", "podman"], ["docker"]))
-def test_the_users_proxies_reach_steps_only(
-    docker_toy: DockerToy,
-    engines: Callable[[str], str],
-    name: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("DOCKER_HOST", engines(name))
-    docker_toy.layer("first", f'case "$https_proxy" in *{NAMED}@*) ;; *) exit 1 ;; esac\n')
-    docker_toy.layer("second", "true\n", test="true\n")
-    done = docker_toy.docker()
-    assert done.returncode == 0, done.stderr
-    images = [docker_toy.name]
-    images += [tag for item in docker_toy.api.images("sifwright/step") for tag in item["RepoTags"]]
+def test_the_users_proxies_reach_steps_only(toy_by: Callable[[str], DockerToy], name: str) -> None:
+    toy = toy_by(name)
+    toy.layer("first", f'case "$https_proxy" in *{NAMED}@*) ;; *) exit 1 ;; esac\n')
+    toy.layer("second", "true\n", test="true\n")
+    toy.states()
+    images = [toy.name]
+    images += [tag for item in toy.api.images("sifwright/step") for tag in item["RepoTags"]]
     for image in images:
-        assert NAMED not in str(docker_toy.api.inspect_image(image))  # type: ignore[no-untyped-call]
-        assert NAMED not in str(docker_toy.api.history(image))  # type: ignore[no-untyped-call]
+        assert NAMED not in str(toy.api.inspect_image(image))  # type: ignore[no-untyped-call]
+        assert NAMED not in str(toy.api.history(image))  # type: ignore[no-untyped-call]

@@ -16,15 +16,12 @@ from sifwright.plan.resolve import resolve
 from tests.conftest import ROOT, run
 from tests.system.apptainer.steps import make_root
 from tests.system.easybuild.easybuild import EASYBUILD_4, EasyBuild
-from tests.system.easybuild.tools import LMOD, MODULECMD, TOOLS, Session
+from tests.system.easybuild.tools import LMOD, NEEDS_BOTH, TOOLS, Session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-pytestmark = pytest.mark.skipif(
-    not (os.path.exists(LMOD) and MODULECMD),  # noqa: PTH110
-    reason="Lmod or Environment Modules is not installed: tools/install-test-programs",
-)
+pytestmark = NEEDS_BOTH
 SITE = "lumi"
 LMOD_LUA = TOOLS[0]
 EASYBUILDS = {"4.9": EASYBUILD_4, "5": Path(sys.executable).parent / "eb"}

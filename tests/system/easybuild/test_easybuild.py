@@ -12,15 +12,12 @@ import pytest
 from tests.conftest import ROOT, run
 from tests.servers import serve_folder
 from tests.system.easybuild.easybuild import EasyBuild, copy, make_bundle, sha256
-from tests.system.easybuild.tools import LMOD, MODULECMD, TOOLS, Session
+from tests.system.easybuild.tools import NEEDS_BOTH, TOOLS, Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.skipif(
-    not (os.path.exists(LMOD) and MODULECMD),  # noqa: PTH110
-    reason="Lmod or Environment Modules is not installed: tools/install-test-programs",
-)
+pytestmark = NEEDS_BOTH
 LMOD_LUA, LMOD_TCL, MODULES = TOOLS
 NAME = f"sifwright-eb-{os.getpid()}"
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.install.module import Bind
-from tests.bind_cases import CASES
 
 if TYPE_CHECKING:
     from tests.system.easybuild.conftest import Installations
@@ -39,17 +38,9 @@ PRESETS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "as-ours": ({"APPTAINER_BINDPATH": "/a:/x:ro,image-src="}, "/a:/x:ro,image-src="),
     "slashes": ({"SINGULARITY_BINDPATH": "/a/,//b"}, "/a/,//b"),
-    **{
-        f"case-{name}": ({"SINGULARITY_BINDPATH": text}, ",".join(expected))
-        for name in ("options", "colons", "commas")
-        for text, expected in [CASES[name]]
-    },
 }
 # Lmod's path functions would change these, and in Tcl it has no others that can be undone.
-DELICATE = (
-    *("reordered", "options", "as-ours", "slashes"),
-    *("case-options", "case-colons", "case-commas"),
-)
+DELICATE = ("reordered", "options", "as-ours", "slashes")
 
 
 def binds(installations: Installations, version: str = "1.0") -> str:

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import ROOT, sifwright
 from tests.spread import spread
 from tests.system.easybuild.easybuild import EasyBuild
-from tests.system.easybuild.tools import LMOD, MODULECMD, TOOLS, Session
+from tests.system.easybuild.tools import NEEDS_BOTH, TOOLS, Session
 from tests.system.packages.installations import IMPORT, VENV, make_wheel
 
 if TYPE_CHECKING:
@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
     from tests.system.easybuild.tools import Tool
 
-pytestmark = [
-    pytest.mark.image,
-    pytest.mark.skipif(
-        not (os.path.exists(LMOD) and MODULECMD),  # noqa: PTH110
-        reason="Lmod or Environment Modules is not installed: tools/install-test-programs",
-    ),
-]
+pytestmark = [pytest.mark.image, NEEDS_BOTH]
 LMOD_LUA = TOOLS[0]
 USERNS = "--userns" if os.geteuid() == 0 else ""
 SEEN = "lib/python3.11/site-packages/toy/__init__.py"
@@ -124,19 +118,14 @@ def test_the_first_packages_in_a_folder_of_ones_own(tmp_path: Path, tool: Tool) 
 
 @pytest.mark.parametrize("tool", spread(TOOLS, [LMOD_LUA]), ids=[tool.name for tool in TOOLS])
 def test_modulefile_without_easybuild(config: Path, tmp_path: Path, tool: Tool) -> None:
-    root, modules = tmp_path / "my pytorch", tmp_path / "modules"
-    (modules / "PyTorch").mkdir(parents=True)
-    target = modules / "PyTorch" / f"now{tool.ending}"
-    words = ["--format", tool.syntax, "--root", root, "--install", "--write", target]
-    done = sifwright("modulefile", "local", *words)
-    assert done.returncode == 0, done.stderr
+    session, root = _installed(tmp_path, tool), tmp_path / "my pytorch"
     assert (root / config.with_suffix(".sif").name).samefile(config.with_suffix(".sif"))
     (root / "user-software/mine").touch()
-    assert sifwright("modulefile", "local", *words).returncode == 0
+    _installed(tmp_path, tool)
     assert (root / "user-software/mine").exists()
     assert not list(root.glob(".sifwright*"))
     print_version = "conda-python-simple -c 'import torch; print(torch.__version__)'"
-    assert _runs(Session(tool=tool, modulepath=modules), print_version) == ["2.13.0+cpu"]
+    assert _runs(session, print_version) == ["2.13.0+cpu"]
 
 
 def test_an_image_of_others_is_the_same(image: Path, config: Path, tmp_path: Path) -> None:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.conftest import ROOT, run
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Mapping
-    from pathlib import Path
 
-__all__ = ["LMOD", "MODULECMD", "TOOLS", "Session", "Tool"]
+__all__ = ["LMOD", "MODULECMD", "NEEDS_BOTH", "TOOLS", "Session", "Tool"]
 
 LMOD = "/usr/share/lmod/lmod/libexec/lmod"
 MODULECMD = next((ROOT / "build/environment-modules").glob("usr/lib/*/modulecmd.tcl"), None)
+NEEDS_BOTH = pytest.mark.skipif(
+    not (Path(LMOD).exists() and MODULECMD),
+    reason="Lmod or Environment Modules is not installed: tools/install-test-programs",
+)
 # Variables that the two keep for themselves; Lmod's counts of path entries stay after an unload.
 BOOKS = ("_ModuleTable", "__LMOD_", "__MODULES_", "LOADEDMODULES", "_LMFILES_")
 

@@ -74,15 +74,9 @@ def ended(process: subprocess.Popen[Any]) -> Iterator[None]:
 def opened(engine: str, sif: Path, folder: Path) -> Iterator[Container]:
     workdir = folder / "work"
     workdir.mkdir()
-    binds = [
-        "--bind",
-        f"{ROOT}/examples:/examples:ro",
-        "--bind",
-        f"{workdir}:/mnt",
-        "--pwd",
-        "/mnt",
-    ]
-    words = [engine, "--quiet", "exec", "--containall", "--no-home", *binds, str(sif)]
+    binds = ["--bind", f"{ROOT}/examples:/examples:ro", "--bind", f"{workdir}:/mnt"]
+    words = [engine, "--quiet", "exec", "--containall", "--no-home", *binds]
+    words += ["--pwd", "/mnt", str(sif)]
     container = Container(words=words, work=workdir)
     with container.processes:
         yield container

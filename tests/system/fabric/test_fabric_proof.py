@@ -63,12 +63,6 @@ def wrong_name(world: World) -> None:
     (world.plugins / "libnccl-net.so").rename(world.plugins / "librccl-net.so")
 
 
-def name_of_rocm_7_2(world: World) -> None:
-    """Behave as RCCL of ROCm 7.2: its prefix is librccl-net, but it opens libnccl-net.so."""
-    world.nccl("librccl-net libnccl-net.so")
-    (world.plugins / "libnccl-net.so").rename(world.plugins / "librccl-net.so")
-
-
 def another_before_it(world: World) -> None:
     shutil.copy(world.plugins / "libnccl-net.so", world.system)
     (world.plugins / "libnccl-net.so").rename(world.plugins / "libnccl-net-ofi.so")
@@ -151,7 +145,6 @@ BROKEN: list[tuple[Callable[[World], None], str]] = [
     (torch_without_nccl, r"\(a\) torch maps no NCCL: it was built without"),
     (no_nccl, r"\(a\) no NCCL in the image: .*libnccl.so.2: cannot open shared object"),
     (wrong_name, r"\(b\) it looks for libnccl-net.so, which does not load: .*No such file"),
-    (name_of_rocm_7_2, r"\(b\) it looks for libnccl-net.so, which does not load"),
     (another_before_it, r"\(b\) .* gets \S*/system/libnccl-net.so, not the plugin in"),
     (takes_no_plugins, r"\(b\) \S*libnccl.so.2 holds no name of a network plugin"),
     (dependency_missing, r"\(c\) .*libhwtoy.so.1 => not found"),
@@ -180,13 +173,9 @@ def test_the_broken_part_is_named(
     assert "findings are broken" in done.stderr
 
 
-def crash(world: World) -> None:
+def test_a_torch_that_dies_fails_the_proof(world: World) -> None:
     text = world.folder / "packages" / "torch" / "__init__.py"
     text.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
-
-
-def test_a_torch_that_dies_fails_the_proof(world: World) -> None:
-    crash(world)
     done = world.prove()
     assert done.returncode == 1
     assert "BROKEN (a) importing torch or loading the plugin ended with -11" in done.stdout

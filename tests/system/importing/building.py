@@ -60,6 +60,11 @@ class Workshop:
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout.strip()
 
+    def write(self, name: str, text: str, context: Path, file: str = "Dockerfile") -> Path:
+        """Write a recipe into its context, and copy both."""
+        (context / file).write_text(text)
+        return self.copy(context / file, name)
+
     def copy(self, recipe: Path, name: str) -> Path:
         """Copy a recipe with its context; the copy starts from the base's real address."""
         target = self.folder / name / "recipe"

@@ -8,7 +8,6 @@ import pytest
 
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
-from sifwright.recipe_import.layers import write_layers
 from tests.conftest import sifwright
 from tests.system.importing.corpus import CORPUS, verdicts
 
@@ -35,10 +34,3 @@ def test_rendered_files_are_refused(tmp_path: Path, words: str) -> None:
     (tmp_path / "recipe").write_text(rendered.stdout)
     with pytest.raises(UsageError, match="sifwright wrote this file"):
         imported(tmp_path / "recipe", "case")
-
-
-def test_many_runs_fit_into_a_sif() -> None:
-    writing = imported(CORPUS / "many-runs.Dockerfile", "case")
-    assert len(writing.groups) == 24
-    results = [file.data for path, file in write_layers.files(writing).items() if "/run-" in path]
-    assert results == [f"echo {number} >/{number}\n".encode() for number in range(60)]

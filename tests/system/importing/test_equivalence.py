@@ -45,9 +45,7 @@ def test_equivalent(workshop: Workshop, name: str) -> None:
 def test_a_value_that_the_base_decides(workshop: Workshop, tmp_path: Path) -> None:
     """Read ENV as Docker does in the build, not as it was when the recipe was read."""
     text = "FROM tiny:1\nARG BASE_WORD=ours\nENV USED=$BASE_WORD\nRUN true\n"
-    (tmp_path / "context").mkdir()
-    (tmp_path / "context" / "Dockerfile").write_text(text)
-    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "decided")
+    recipe = workshop.write("decided", text, tmp_path)
     with pytest.raises(AssertionError, match="but the base image has"):
         workshop.ours(recipe)
 
@@ -58,41 +56,31 @@ def test_names_that_apptainer_keeps(workshop: Workshop, tmp_path: Path) -> None:
     text = (
         "FROM tiny:1\nENV UID=5 EUID=6 GID=7\nRUN echo $UID >/one\nRUN echo $UID $EUID $GID >/two\n"
     )
-    (tmp_path / "context").mkdir()
-    (tmp_path / "context" / "Dockerfile").write_text(text)
-    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "apptainers")
+    recipe = workshop.write("apptainers", text, tmp_path)
     original, ours = workshop.original(recipe), workshop.ours(recipe)
     assert not differences(original.tree, ours.tree)
     assert not {"EUID", "GID"} & ours.environment.keys()
 
 
 def test_copy_over_another_kind_of_file(workshop: Workshop, tmp_path: Path) -> None:
-    tree = tmp_path / "context" / "tree"
-    for folder in (
-        "folder/new",
-        "folder/sub/new",
-        "dangling/file",
-        "over-file/file",
-        "file",
-        "bits",
-    ):
+    tree = tmp_path / "tree"
+    folders = ("folder/new", "folder/sub/new", "dangling/file", "over-file/file")
+    for folder in (*folders, "file", "bits"):
         (tree / folder).parent.mkdir(parents=True, exist_ok=True)
         (tree / folder).write_text(folder)
     (tree / "link").symlink_to("file")
     (tree / "bits").chmod(0o6755)
     (tree / "shared").mkdir()
     (tree / "shared").chmod(0o1777)
-    (tmp_path / "context" / "Dockerfile").write_text(REPLACES)
-    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "replaces")
+    recipe = workshop.write("replaces", REPLACES, tmp_path)
     original, ours = workshop.original(recipe), workshop.ours(recipe)
     assert not differences(original.tree, ours.tree)
 
 
 def test_a_folder_in_the_place_of_a_link_of_the_system(workshop: Workshop, tmp_path: Path) -> None:
-    (tmp_path / "context" / "tree" / "lib").mkdir(parents=True)
-    (tmp_path / "context" / "tree" / "lib" / "new").write_text("new")
-    (tmp_path / "context" / "Dockerfile").write_text("FROM tiny:1\nCOPY tree /\n")
-    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "systems")
+    (tmp_path / "tree" / "lib").mkdir(parents=True)
+    (tmp_path / "tree" / "lib" / "new").write_text("new")
+    recipe = workshop.write("systems", "FROM tiny:1\nCOPY tree /\n", tmp_path)
     with pytest.raises(
         AssertionError, match=r"line 2 of the recipe: COPY brings /lib as .*: call it /usr/lib"
     ):
@@ -125,8 +113,8 @@ def started(workshop: Workshop, sif: Path, *words: str) -> list[str]:
 
 def test_docker_and_our_image_start_the_same(workshop: Workshop, tmp_path: Path) -> None:
     """Start the base image's ENTRYPOINT with the recipe's CMD, in the base image's WORKDIR."""
-    (tmp_path / "Dockerfile").write_text('FROM tiny:1-says\nRUN true\nCMD ["a  b", "c"]\n')
-    recipe = workshop.copy(tmp_path / "Dockerfile", "started")
+    text = 'FROM tiny:1-says\nRUN true\nCMD ["a  b", "c"]\n'
+    recipe = workshop.write("started", text, tmp_path)
     workshop.ours(recipe)
     folder = recipe.parent.parent
     sif = folder / "build" / "local" / "case" / "image.sif"
@@ -147,25 +135,16 @@ def test_apptainer_and_our_images_start_the_same(
     workshop: Workshop, tmp_path: Path, text: str
 ) -> None:
     """Put together from steps, and built by hand from the definition file."""
-    (tmp_path / "context").mkdir()
-    recipe = tmp_path / "context" / "recipe.def"
     runs = '%runscript\n    for one; do echo "<$one>"; done\n    echo "\\ %d" $#\n'
-    recipe.write_text(f"Bootstrap: localimage\nFrom: /tiny.sif\n{text}%help\n    Ours.\n{runs}")
-    recipe = workshop.copy(recipe, f"runs-{len(text)}")
+    whole = f"Bootstrap: localimage\nFrom: /tiny.sif\n{text}%help\n    Ours.\n{runs}"
+    recipe = workshop.write(f"runs-{len(text)}", whole, tmp_path, "recipe.def")
     workshop.original(recipe)
     workshop.ours(recipe)
     folder = recipe.parent.parent
     done = sifwright("--project", folder / "project", "render", "local", "case", "--single-file")
     (folder / "x.def").write_text(done.stdout)
-    build = [
-        workshop.engine,
-        "--quiet",
-        "build",
-        "--fakeroot",
-        folder / "hand.sif",
-        folder / "x.def",
-    ]
-    done = run(build, cwd=folder)
+    build = [workshop.engine, "--quiet", "build", "--fakeroot"]
+    done = run([*build, folder / "hand.sif", folder / "x.def"], cwd=folder)
     assert done.returncode == 0, done.stderr
     for sif in (folder / "build" / "local" / "case" / "image.sif", folder / "hand.sif"):
         assert started(workshop, sif, "a  b", "c") == started(

@@ -77,9 +77,7 @@ def test_git_reads_mirrors_and_writes_the_systems_own_file(tmp_path: Path) -> No
 @pytest.mark.build
 def test_pips_cache_is_there_while_a_step_runs(workshop: Workshop, tmp_path: Path) -> None:
     """Keep it so that a step can purge it; other caches may be the weights of a model, and stay."""
-    (tmp_path / "context").mkdir()
     text = "RUN mkdir -p ~/.cache/pip/x ~/.cache/other && ls -d ~/.cache/pip/x >/opt/seen"
-    (tmp_path / "context" / "Dockerfile").write_text(f"FROM tiny:1\n{text}\n")
-    ours = workshop.ours(workshop.copy(tmp_path / "context" / "Dockerfile", "caches"))
+    ours = workshop.ours(workshop.write("caches", f"FROM tiny:1\n{text}\n", tmp_path))
     assert {"root/.cache/other", "opt/seen"} <= ours.tree.keys()
     assert "root/.cache/pip" not in ours.tree

@@ -49,81 +49,72 @@ def test_it_comes_and_goes(native_site: NativeSite, kind: str) -> None:
     assert second == f"{native_site.folder}/prefix/lib/python3.12/site-packages"
 
 
+@pytest.fixture
+def extended(native_site: NativeSite) -> NativeSite:
+    """Extend an environment of the place."""
+    native_site.venv("my env")
+    native_site.extended()
+    return native_site
+
+
 @pytest.mark.parametrize("start", ["PS1='$ '", "export PS1='$ '", "unset PS1", "PS1="])
-def test_the_prompt(native_site: NativeSite, start: str) -> None:
-    native_site.venv("my env")
-    native_site.extended()
+def test_the_prompt(extended: NativeSite, start: str) -> None:
     show = f'{ACTIVATE}; echo "${{PS1-}}"; deactivate'
-    assert native_site.checked(show, start)[0].startswith("(my env) ")
-    native_site.checked(f"export VIRTUAL_ENV_DISABLE_PROMPT=1; state before\n{show}", start)
+    assert extended.checked(show, start)[0].startswith("(my env) ")
+    extended.checked(f"export VIRTUAL_ENV_DISABLE_PROMPT=1; state before\n{show}", start)
 
 
-def test_a_module_that_was_loaded_stays(native_site: NativeSite) -> None:
-    native_site.venv("my env")
-    native_site.extended()
-    output = native_site.checked(
-        f"{ACTIVATE}; deactivate; echo $LOADEDMODULES", f"module load {MODULE}"
-    )
+def test_a_module_that_was_loaded_stays(extended: NativeSite) -> None:
+    script = f"{ACTIVATE}; deactivate; echo $LOADEDMODULES"
+    output = extended.checked(script, f"module load {MODULE}")
     assert MODULE in output[0].split(":")
 
 
-def test_twice(native_site: NativeSite) -> None:
-    native_site.venv("my env")
-    native_site.extended()
-    once = native_site.checked(f"{ACTIVATE}\n{SHOW}\ndeactivate")
-    assert native_site.checked(f"{ACTIVATE}\n{ACTIVATE}\n{SHOW}\ndeactivate") == once
+def test_twice(extended: NativeSite) -> None:
+    once = extended.checked(f"{ACTIVATE}\n{SHOW}\ndeactivate")
+    assert extended.checked(f"{ACTIVATE}\n{ACTIVATE}\n{SHOW}\ndeactivate") == once
 
 
 @pytest.mark.parametrize("is_extended", [True, False])
-def test_from_another_environment(native_site: NativeSite, *, is_extended: bool) -> None:
-    for name in ("my env", "other"):
-        native_site.venv(name)
-    native_site.extended()
+def test_from_another_environment(extended: NativeSite, *, is_extended: bool) -> None:
+    extended.venv("other")
     if is_extended:
-        native_site.extended("other")
+        extended.extended("other")
     # Python's own code leaves a prompt exported, and one that was not there behind.
     start = "export PS1='$ '"
-    alone = native_site.checked(f"{ACTIVATE}\n{SHOW}\ndeactivate", start)
+    alone = extended.checked(f"{ACTIVATE}\n{SHOW}\ndeactivate", start)
     both = f"source other/bin/activate\n{ACTIVATE}\n{SHOW}\ndeactivate"
-    assert native_site.checked(both, start) == alone
+    assert extended.checked(both, start) == alone
 
 
-def test_an_environment_that_is_not_extended_leaves_the_module(native_site: NativeSite) -> None:
+def test_an_environment_that_is_not_extended_leaves_the_module(extended: NativeSite) -> None:
     """Leave it although activate replaces `deactivate` before it calls it."""
-    for name in ("my env", "other"):
-        native_site.venv(name)
-    native_site.extended()
+    extended.venv("other")
     script = f"{ACTIVATE}\nsource other/bin/activate\ndeactivate\necho $LOADEDMODULES\necho $PATH"
-    output = native_site.bash(script).stdout.splitlines()
+    output = extended.bash(script).stdout.splitlines()
     assert MODULE in output[0].split(":")
-    assert output[1].startswith(f"{native_site.folder}/prefix/bin:")
+    assert output[1].startswith(f"{extended.folder}/prefix/bin:")
 
 
 @pytest.mark.parametrize("path", ["/a::/b", ""])
-def test_a_pythonpath_of_the_user(native_site: NativeSite, path: str) -> None:
-    native_site.venv("my env")
-    native_site.extended()
-    native_site.checked(f"{ACTIVATE}\ndeactivate", PYTHONPATH=path)
+def test_a_pythonpath_of_the_user(extended: NativeSite, path: str) -> None:
+    extended.checked(f"{ACTIVATE}\ndeactivate", PYTHONPATH=path)
 
 
-def test_modules_may_come_and_go_meanwhile(native_site: NativeSite) -> None:
-    native_site.venv("my env")
-    native_site.extended()
-    native_site.checked(f"{ACTIVATE}\nmodule purge\ndeactivate")
-    output = native_site.checked(
+def test_modules_may_come_and_go_meanwhile(extended: NativeSite) -> None:
+    extended.checked(f"{ACTIVATE}\nmodule purge\ndeactivate")
+    output = extended.checked(
         f"{ACTIVATE}\nmodule load other/1.0\ndeactivate\necho $PATH\nmodule unload other/1.0"
     )
     assert output == ["/opt/other/1.0/bin:/usr/local/bin:/usr/bin:/bin"]
 
 
-def test_packages_of_the_environment_come_first(native_site: NativeSite) -> None:
-    native_site.venv("my env")
-    native_site.extended()
-    (packages,) = (native_site.folder / "my env").glob("lib/python3*/site-packages")
+def test_packages_of_the_environment_come_first(extended: NativeSite) -> None:
+    (packages,) = (extended.folder / "my env").glob("lib/python3*/site-packages")
     ask = "python -c 'import thing; print(thing.whose)'"
-    assert native_site.checked(f"{ACTIVATE}\n{ask}\ndeactivate") == ["the module"]
+    assert extended.checked(f"{ACTIVATE}\n{ask}\ndeactivate") == ["the module"]
     (packages / "thing.py").write_text("whose = 'the user'\n")
-    assert native_site.checked(f"{ACTIVATE}\n{ask}\ndeactivate") == ["the user"]
+    assert extended.checked(f"{ACTIVATE}\n{ask}\ndeactivate") == ["the user"]
 
 
 def test_a_module_that_is_not_there(native_site: NativeSite) -> None:
@@ -145,15 +136,13 @@ def test_without_the_command_module(without_modules: NativeSite) -> None:
     assert (native_site.folder / "before").read_text() == (native_site.folder / "after").read_text()
 
 
-def test_a_shell_that_takes_no_functions(native_site: NativeSite) -> None:
+def test_a_shell_that_takes_no_functions(extended: NativeSite) -> None:
     """Make the command `module` again, as in run scripts, by the file of the module system."""
-    native_site.venv("my env")
-    native_site.extended()
-    init = native_site.folder / "system/init/bash"
+    init = extended.folder / "system/init/bash"
     init.parent.mkdir(parents=True)
-    init.write_text(native_site.tool.partition(";")[0])
+    init.write_text(extended.tool.partition(";")[0])
     inner = f"bash -peuc '{ACTIVATE}; echo $LOADEDMODULES'"
-    done = native_site.bash(f"export MODULESHOME={init.parents[1]}; unset LMOD_PKG; {inner}")
+    done = extended.bash(f"export MODULESHOME={init.parents[1]}; unset LMOD_PKG; {inner}")
     assert MODULE in done.stdout.strip().split(":"), done.stderr
 
 

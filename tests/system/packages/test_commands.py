@@ -63,23 +63,18 @@ time.sleep(600)
 """
 
 
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 5), (signal.SIGINT, 6)])
 @pytest.mark.parametrize("command", [["pytorch-python"], ["start-shell", "python"]])
-def test_sigterm_reaches_python(installation: Installation, command: list[str]) -> None:
-    with installation.start(*command, "-c", WAIT) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=240) == 5
-
-
-@pytest.mark.parametrize("command", [["pytorch-python"], ["start-shell", "python"]])
-def test_ctrl_c_reaches_python(installation: Installation, command: list[str]) -> None:
+def test_signals_reach_python(
+    installation: Installation, command: list[str], number: signal.Signals, status: int
+) -> None:
     """Send SIGINT to the process group, as a terminal does; Apptainer passes it on again."""
+    send = os.killpg if number == signal.SIGINT else os.kill
     with installation.start(*command, "-c", WAIT) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(timeout=240) == 6
+        send(process.pid, number)
+        assert process.wait(timeout=240) == status
 
 
 def test_an_interactive_shell(installation: Installation) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.image
 MOMENTS = 5
+COMMANDS = ("make-squashfs", "unmake-squashfs")
 USER = f"sifwright-p{os.getpid()}"
 
 
@@ -42,17 +43,23 @@ def seconds_of(installation: Installation, command: str) -> float:
 
 
 @pytest.mark.all
-def test_packing_and_unpacking_killed_at_any_moment(filled: Installation) -> None:
-    packing = seconds_of(filled, "make-squashfs")
-    unpacking = seconds_of(filled, "unmake-squashfs")
-    for moment in range(MOMENTS):
-        for command, duration in (("make-squashfs", packing), ("unmake-squashfs", unpacking)):
-            kill_after(filled, duration * (moment + 0.5) / MOMENTS, command)
+@pytest.mark.parametrize("same", [True, False])
+def test_killed_at_any_moment(filled: Installation, *, same: bool) -> None:
+    """Run the same command then, or the other one: it ends in the state of its name."""
+    for killed, other in (COMMANDS, COMMANDS[::-1]):
+        filled.good(other)
+        duration = seconds_of(filled, killed)
+        rerun = killed if same else other
+        for moment in range(MOMENTS):
+            filled.good(other)
+            kill_after(filled, duration * (moment + 0.5) / MOMENTS, killed)
             assert filled.good("pytorch-python", "-c", IMPORT).startswith("1.0 "), moment
-            filled.good(command)
+            filled.good(rerun)
+            assert (filled.current() == UNPACKED) == (rerun == "unmake-squashfs")
             assert filled.good("pytorch-python", "-c", IMPORT).startswith("1.0 "), moment
-        assert filled.beside() == {"user-software", "user-software.current"}
-        assert {path.name for path in filled.software.iterdir()} == {"venv"}
+    filled.good("unmake-squashfs")
+    assert filled.beside() == {"user-software", "user-software.current"}
+    assert {path.name for path in filled.software.iterdir()} == {"venv"}
 
 
 STEPS = [
@@ -91,20 +98,6 @@ def test_killed_at_a_step(filled: Installation, command: str, step: str, before:
     assert filled.good("pytorch-python", "-c", IMPORT).startswith("1.0 ")
     squashed = {"user-software.squashfs"} if command == "make-squashfs" else set()
     assert filled.beside() == {"user-software", "user-software.current"} | squashed
-
-
-@pytest.mark.all
-@pytest.mark.parametrize("rerun", ["make-squashfs", "unmake-squashfs"])
-def test_the_other_command_after_a_kill(filled: Installation, rerun: str) -> None:
-    """Run either command then: it ends in the state of its name."""
-    for killed in ("make-squashfs", "unmake-squashfs"):
-        duration = seconds_of(filled, killed)
-        filled.good("unmake-squashfs" if killed == "make-squashfs" else "make-squashfs")
-        for moment in range(3):
-            kill_after(filled, duration * (moment + 0.5) / 3, killed)
-            filled.good(rerun)
-            assert (filled.current() == UNPACKED) == (rerun == "unmake-squashfs")
-            assert filled.good("pytorch-python", "-c", IMPORT).startswith("1.0 ")
 
 
 @pytest.mark.all

@@ -126,6 +126,7 @@ def test_pip_lists_freezes_and_reads_requirements(filled: Installation, wheel: P
 
 
 def test_list_packages(filled: Installation, wheel: Path) -> None:
+    """List a package of one's own, which replaces the image's."""
     filled.good("pytorch-pip", "install", make_wheel(wheel.parent, "tzdata", "1999.1"))
     results = {entry["name"]: entry for entry in json.loads(filled.good("list-packages", "--json"))}
     assert results["toy"] == {"name": "toy", "version": "1.0", "from": "own", "installer": "pip"}
@@ -135,10 +136,6 @@ def test_list_packages(filled: Installation, wheel: Path) -> None:
     lines = filled.good("list-packages").splitlines()
     assert lines[0].split() == ["NAME", "VERSION", "FROM"]
     assert ["toy", "1.0", "own"] in [line.split() for line in lines]
-
-
-def test_a_package_of_ones_own_replaces_the_images(filled: Installation, wheel: Path) -> None:
-    filled.good("pytorch-pip", "install", make_wheel(wheel.parent, "tzdata", "1999.1"))
     script = "import tzdata; print(tzdata.version)"
     assert filled.good("pytorch-python", "-c", script) == "1999.1\n"
 

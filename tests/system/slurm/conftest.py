@@ -6,11 +6,14 @@ import contextlib
 import os
 import shutil
 import signal
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
+from sifwright.catalog.model import ComputeNode, Modules, Site
+from tests.catalogs import REAL
 from tests.conftest import ROOT, run
 from tests.stacks import QUICK
 from tests.system.native.conftest import tool
@@ -19,7 +22,7 @@ from tests.system.slurm.slurm import SEPARATE, Cluster, absent
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["tool"]
@@ -30,6 +33,28 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 # The folder of each node's disk, for `jobscript --stage`.
 DISK = "/mnt"
 MPI = ("mpiexec.hydra", "mpirun.openmpi")
+
+
+def copy_definitions(
+    folder: Path, facts: Mapping[str, object], without: Sequence[str] = ()
+) -> Path:
+    """Copy the definitions, with slurm-generic as these nodes are: no GPUs, no modules."""
+    for name in ("defs", "runscripts"):
+        shutil.copytree(ROOT / name, folder / name)
+    site = yaml.safe_load((ROOT / "defs/sites/slurm-generic.yaml").read_text())
+    del site["job"]["gpu-directive"]
+    site |= {"vendor": "cpu", "modules": {}, "node": {"cpus": 2}}
+    site |= {"options": {"pytorch-wheel": {"variant": "cpu"}}, **facts}
+    kept = {name: fact for name, fact in site.items() if name not in without}
+    (folder / "defs/sites/nodes.yaml").write_text(yaml.safe_dump(kept))
+    return folder
+
+
+def site_of_nodes(**facts: Any) -> Site:
+    """Return slurm-generic as these nodes are, with these facts of its jobs."""
+    generic = REAL.sites["slurm-generic"]
+    job = replace(generic.job, gpu_directive="", **facts)
+    return replace(generic, vendor="cpu", node=ComputeNode(cpus=2), modules=Modules(), job=job)
 
 
 def refuse(reason: str) -> None:
@@ -82,21 +107,10 @@ def disks(slurm: Cluster) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def cluster_project(cluster: Cluster) -> Path:
-    """Copy the definitions, with slurm-generic as these nodes are: no GPUs, no modules."""
-    folder = cluster.files.shared / "project"
-    for name in ("defs", "runscripts"):
-        shutil.copytree(ROOT / name, folder / name)
-    site = yaml.safe_load((ROOT / "defs" / "sites" / "slurm-generic.yaml").read_text())
-    site |= {"vendor": "cpu", "modules": {}, "node": {"cpus": 2}, **QUICK}
-    site["options"] = {"pytorch-wheel": {"variant": "cpu"}}
-    site["other-launchers"] = ["mpirun", "mpiexec"]
-    site["launch"] = {
-        "srun": {"pmi": ["cray_shasta", "pmi2", "pmix"]},
-        "mpiexec": {"pmi": ["pmi1"]},
-    }
-    del site["job"]["gpu-directive"]
-    (folder / "defs" / "sites" / "nodes.yaml").write_text(yaml.safe_dump(site))
-    return folder
+    """Make a project whose site has several launchers."""
+    pmi = {"srun": {"pmi": ["cray_shasta", "pmi2", "pmix"]}, "mpiexec": {"pmi": ["pmi1"]}}
+    launchers = {"other-launchers": ["mpirun", "mpiexec"], "launch": pmi}
+    return copy_definitions(cluster.files.shared / "project", {**QUICK, **launchers})
 
 
 @pytest.fixture(scope="session")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import sifwright
-from tests.system.docker.bases import Layout
+from tests.system.docker.bases import Layout, pack_system
 from tests.system.docker.daemons import registry
 from tests.system.slurm.conftest import refuse
 from tests.system.slurm.slurm import absent
@@ -26,22 +25,10 @@ pytestmark = [pytest.mark.image, pytest.mark.all]
 
 PATIENCE = 240.0  # seconds
 # Like pytorch/pytorch: a virtual environment on its PATH, and nothing of ours.
-SYSTEM = ("bin", "sbin", "lib", "lib64", "usr", "etc", "var", "mnt", "tmp", "opt/venv")
 PACKAGES = "opt/venv/lib/python3.11/site-packages"
 UNUSED = ("scipy*", "pandas*", "sklearn", "tensorboard*", "grpc", "torch/include", "torch/test")
-OURS = ("etc/sifwright", "var/cache", "usr/share/doc", "usr/share/locale", "usr/share/man")
 ENVIRONMENT = {"PATH": "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 TORCH = f"/{PACKAGES}/torch/__init__.py"
-
-
-def _foreign(image: Path, engine: str, folder: Path) -> Layout:
-    """Copy the system of our image, without our own files."""
-    left_out = [f"--exclude={PACKAGES}/{name}" for name in UNUSED]
-    left_out += [f"--exclude={name}" for name in OURS]
-    inside = [engine, "exec", "--containall", "--no-home", str(image), "tar", "-C", "/", "-c"]
-    with (folder / "system.tar").open("wb") as file:
-        subprocess.run([*inside, *left_out, *SYSTEM], stdout=file, check=True)
-    return Layout(folder=folder / "oci", environment=ENVIRONMENT).write(folder / "system.tar")
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +37,9 @@ def source(image: Path, engine: str, tmp_path_factory: pytest.TempPathFactory) -
     if missing := absent(("skopeo", "docker-registry")):
         refuse(f"not installed: {', '.join(missing)} (tools/install-test-programs)")
     folder = tmp_path_factory.mktemp("foreign")
-    layout = _foreign(image, engine, folder)
+    unused = [f"{PACKAGES}/{name}" for name in UNUSED]
+    system = pack_system(image, engine, folder / "system.tar", "opt/venv", without=unused)
+    layout = Layout(folder=folder / "oci", environment=ENVIRONMENT).write(system)
     with registry(tmp_path_factory.mktemp("registry")) as address:
         name, written = f"{address}/pytorch/pytorch", folder / "digest"
         layout.copy(f"docker://{name}:1", "--preserve-digests", f"--digestfile={written}")

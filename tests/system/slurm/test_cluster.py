@@ -1,4 +1,4 @@
-"""The cluster of these tests is one: hosts apart, a real scheduler, and nothing left of it."""
+"""The cluster of these tests outlives a crash of a daemon, and nothing is left of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 from tests.conftest import ROOT
-from tests.system.slurm.layout import NODES, address
 from tests.system.slurm.slurm import Cluster, command_of
 from tests.waiting import wait_for
 
@@ -26,28 +25,6 @@ with cluster.start("sleep", "600", host="nid003"):
     print(cluster.files.folder, flush=True)
     time.sleep(600)
 """
-
-
-def test_nodes_are_hosts_of_their_own(slurm: Cluster) -> None:
-    script = "hostname; cat /etc/hostname >/tmp/mine; ls /tmp; ip -4 -o address show eth0"
-    done = slurm.srun("--nodes=3", "--label", "sh", "-c", script)
-    for task, node in enumerate(NODES):
-        assert f"{task}: {node}\n" in done.stdout
-        assert f"{address(task + 1)}/24" in done.stdout
-    assert done.stdout.count("mine") == 3
-
-
-def test_nodes_reach_each_other_by_name(slurm: Cluster) -> None:
-    for interface in ("", "-hsn0"):
-        knock = f"exec 3<>/dev/tcp/nid003{interface}/6818"  # slurmd's port
-        done = slurm.srun("--nodelist=nid001", "bash", "-c", knock)
-        assert done.returncode == 0, done.stderr
-
-
-def test_state_and_exit_code_of_a_job_are_real(slurm: Cluster) -> None:
-    job = slurm.sbatch("echo hello; echo there >&2; exit 3", "--nodes=2")
-    assert (job.state, job.exit_code) == ("FAILED", "3:0")
-    assert (job.output, job.errors) == ("hello\n", "there\n")
 
 
 def test_a_daemon_that_crashes_is_started_again(slurm: Cluster) -> None:

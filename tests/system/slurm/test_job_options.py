@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
-from tests.conftest import ROOT, sifwright
+from tests.conftest import sifwright
+from tests.system.slurm.conftest import copy_definitions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,15 +26,9 @@ print(json.dumps({name: os.environ.get(name) for name in names} | {"argv": sys.a
 @pytest.fixture(scope="module")
 def project(cluster: Cluster) -> Path:
     """Make the definitions with a site that is this cluster, and lists its partitions."""
-    folder = cluster.files.shared / "options"
-    for name in ("defs", "runscripts"):
-        shutil.copytree(ROOT / name, folder / name)
-    site = yaml.safe_load((ROOT / "defs" / "sites" / "slurm-generic.yaml").read_text())
-    site |= {"vendor": "cpu", "modules": {}, "node": {"cpus": 2}}
-    site |= {"partitions": {"all": "everything", "short": "tests"}, "qos": {"normal": "all"}}
-    site["options"] = {"pytorch-wheel": {"variant": "cpu"}}
-    site["job"] = {"time": "00:02:00", "directives": {"partition": "all", "constraint": "x86"}}
-    (folder / "defs" / "sites" / "nodes.yaml").write_text(yaml.safe_dump(site))
+    facts = {"partitions": {"all": "everything", "short": "tests"}, "qos": {"normal": "all"}}
+    job = {"time": "00:02:00", "directives": {"partition": "all", "constraint": "x86"}}
+    folder = copy_definitions(cluster.files.shared / "options", {**facts, "job": job})
     (folder / "show.py").write_text(SHOW)
     return folder
 
@@ -104,20 +97,6 @@ def test_slurm_takes_every_option_of_the_queue(slurm: Cluster, project: Path, ve
         address = f"--master_addr={shown['MASTER_ADDR']}:{shown['MASTER_PORT']}"
         assert shown["argv"] == [address, "$RANK", str(rank)]
         assert shown["MASTER_PORT"]
-
-
-def test_slurm_refuses_what_is_asked_for_anyway(slurm: Cluster, project: Path, venv: Path) -> None:
-    """Let Slurm refuse a partition that a user asks for against sifwright's list."""
-    command = ["--project", project, "jobscript", "--site", "nodes", "--nodes", 1]
-    command += ["--environment", venv, "--output", project / "any.sh"]
-    refused = sifwright(*command, "--partition", "shrt", "--", "x.py")
-    assert refused.returncode == 2
-    assert "Did you mean 'short'?" in refused.stderr
-    assert "--directive partition=shrt" in refused.stderr
-    assert sifwright(*command, "--directive", "partition=shrt", "--", "x.py").returncode == 0
-    done = slurm.run("sbatch", project / "any.sh", check=False)
-    assert done.returncode != 0
-    assert "invalid partition" in done.stderr
 
 
 def test_a_conda_environment_on_two_nodes(slurm: Cluster, project: Path, conda: Path) -> None:

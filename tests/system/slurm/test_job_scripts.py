@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog.load_catalog import load_catalog
-from sifwright.catalog.model import ComputeNode, Modules
 from sifwright.launch.job import decide_job
 from sifwright.launch.jobscript import render_jobscript
 from sifwright.launch.model import JobRequest
 from tests.conftest import ROOT
+from tests.system.slurm.conftest import site_of_nodes
 
 if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster
@@ -23,9 +21,7 @@ ODD = ("a  b", "it's\n#SBATCH --nodes=9", "%j", "$(touch x)")
 
 def _script(slurm: Cluster, *arguments: str, **asked: object) -> str:
     """Render a script for these nodes, in an environment that is the machine's Python."""
-    generic = load_catalog(ROOT / "defs", ROOT).sites["slurm-generic"]
-    job = replace(generic.job, gpu_directive="", resv_ports=bool(asked.pop("ports", False)))
-    site = replace(generic, vendor="cpu", node=ComputeNode(cpus=2), modules=Modules(), job=job)
+    site = site_of_nodes(resv_ports=bool(asked.pop("ports", False)))
     venv = slurm.files.shared / "venv"
     (venv / "bin").mkdir(parents=True, exist_ok=True)
     (venv / "bin" / "python").unlink(missing_ok=True)
@@ -50,9 +46,3 @@ def test_a_failing_rank_fails_the_job(slurm: Cluster) -> None:
     job = slurm.sbatch(_script(slurm, "-c", "raise SystemExit(42)"))
     assert (job.state, job.exit_code) in {("FAILED", "42:0"), ("FAILED", "143:0")}
     assert "Exited with exit code 42" in job.errors
-
-
-def test_the_status_of_one_rank_is_the_jobs(slurm: Cluster) -> None:
-    text = _script(slurm, "-c", "raise SystemExit(42)", nodes=1, ranks_per_node=1)
-    job = slurm.sbatch(text)
-    assert (job.state, job.exit_code) == ("FAILED", "42:0")

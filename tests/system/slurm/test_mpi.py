@@ -44,16 +44,6 @@ exec nsenter --net --mount --uts --target "$pid" --wdns={slurm.files.shared} -- 
 
 
 @LAUNCHERS
-def test_four_ranks_on_one_host(
-    slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
-) -> None:
-    words = [*mpiexec, "-n", 4, *container, "conda-python-distributed"]
-    done = slurm.run(*words, slurm.programs / "all_reduce.py", 3, host="nid003", check=False)
-    assert done.returncode == 0, done.stderr
-    assert sums(done.stdout) == [12] * 4
-
-
-@LAUNCHERS
 def test_two_launches_at_once_do_not_mix(
     slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
 ) -> None:

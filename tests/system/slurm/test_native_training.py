@@ -21,7 +21,7 @@ from sifwright.launch import staging
 from tests.conftest import ROOT, sifwright
 from tests.system.native.on_top import add_up_on_top
 from tests.system.native.project import NOBODY, as_ordinary_user, good
-from tests.system.slurm.conftest import AS_ROOT, DISK
+from tests.system.slurm.conftest import AS_ROOT, DISK, copy_definitions
 from tests.system.slurm.layout import LOGIN
 from tests.system.slurm.slurm import DIE_WITH_US
 from tests.system.slurm.submitted import SHORT
@@ -68,17 +68,16 @@ class Native:
 
 
 def write_project(folder: Path) -> None:
-    """Copy the real layers, with site slurm-generic as the nodes are: no GPUs, no modules."""
-    for name in ("defs", "runscripts", "examples"):
-        shutil.copytree(ROOT / name, folder / name)
-    site = yaml.safe_load((ROOT / "defs/sites/slurm-generic.yaml").read_text())
-    site |= {"vendor": "cpu", "modules": {}, "node": {"cpus": 2}, "image": "mpich"}
-    site |= {"native": {"provides": ["compilers"], "source": "this test"}}
+    """Copy the real layers and examples, and make images over each MPI."""
+    facts = {
+        "image": "mpich",
+        "native": {"provides": ["compilers"], "source": "this test"},
+        "launch": {"srun": {"pmi": ["pmi2", "pmix"]}},
+    }
     extras = dict.fromkeys(WITHOUT, "")
     options = {"pytorch-wheel": {"variant": "cpu"}, "torch-extras": extras}
-    site |= {"options": options, "launch": {"srun": {"pmi": ["pmi2", "pmix"]}}}
-    del site["mpi"], site["job"]["gpu-directive"]
-    (folder / "defs/sites/nodes.yaml").write_text(yaml.safe_dump(site))
+    copy_definitions(folder, facts | {"options": options}, without=("mpi",))
+    shutil.copytree(ROOT / "examples", folder / "examples")
     images = {"mpich": LAYERS, "horovod": (*LAYERS, "horovod"), "openmpi": OPEN_MPI}
     for name, layers in images.items():
         entries = [{"layer": layer} for layer in ("base-debian", *layers)]
@@ -203,12 +202,6 @@ def test_digits_with_horovod(native: Native, internet: dict[str, str]) -> None:
     for launcher in ("srun", "mpirun"):
         where = ("--launcher", launcher, *by_job.installed)
         train(by_job, where, "train_digits_horovod.py")
-
-
-@pytest.mark.slow
-def test_digits_without_horovod(native: Native, internet: dict[str, str]) -> None:
-    by_job = install_by_job(native, internet, "mpich")
-    train(by_job, by_job.installed)
 
 
 @pytest.mark.parametrize("launcher", ["srun", "mpirun"])

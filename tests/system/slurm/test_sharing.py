@@ -34,23 +34,6 @@ def launch(slurm: Cluster, container: list[str], script: str, value: str) -> str
     return " ".join(words)
 
 
-@PORTS
-def test_two_jobs_on_the_same_nodes(slurm: Cluster, container: list[str], ports: str) -> None:
-    values = (1, 100)
-    script = "all_reduce.py" if ports == HASHED else "add_up.py"
-    jobs = [
-        slurm.submit(
-            f"srun {ports} {launch(slurm, container, script, str(value))}",
-            "--nodelist=nid001,nid002",
-            "--ntasks-per-node=1",
-        )
-        for value in values
-    ]
-    for job, value in zip(map(slurm.wait, jobs), values, strict=True):
-        assert job.state == "COMPLETED", job.errors
-        assert [total for total, _ in sums(job.output)] == [2 * value] * 2, job.output
-
-
 @pytest.mark.parametrize(
     ("script", "steps", "ports"),
     [

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog.load_catalog import load_catalog
-from sifwright.catalog.model import ComputeNode, Modules
 from sifwright.launch import staging
 from sifwright.launch.job import decide_job
 from sifwright.launch.jobscript import render_jobscript
@@ -18,7 +15,7 @@ from sifwright.launch.model import JobRequest
 from tests.conftest import ROOT, run
 from tests.system.apptainer.steps import make_root
 from tests.system.native.test_conda import ENVIRONMENT, make_conda
-from tests.system.slurm.conftest import AS_ROOT, DISK
+from tests.system.slurm.conftest import AS_ROOT, DISK, site_of_nodes
 from tests.system.slurm.layout import NODES
 from tests.waiting import wait_for
 
@@ -58,9 +55,6 @@ def environment(slurm: Cluster) -> Path:
 
 
 def _job(arguments: str = SHOW, **where: object) -> str:
-    generic = load_catalog(ROOT / "defs", ROOT).sites["slurm-generic"]
-    job = replace(generic.job, gpu_directive="")
-    nodes = {"vendor": "cpu", "node": ComputeNode(cpus=2), "modules": Modules(), "job": job}
     request = JobRequest(
         nodes=2,
         ranks_per_node=2,
@@ -70,7 +64,7 @@ def _job(arguments: str = SHOW, **where: object) -> str:
         run_scripts=str(ROOT / "runscripts"),
         **{name: str(path) for name, path in where.items()},  # type: ignore[arg-type]
     )
-    text = render_jobscript(decide_job(replace(generic, **nodes), request))  # type: ignore[arg-type]
+    text = render_jobscript(decide_job(site_of_nodes(), request))
     return text.replace(
         "set -euo pipefail", f"export SIFWRIGHT_STAGE_DIR={DISK}\nset -euo pipefail", 1
     )

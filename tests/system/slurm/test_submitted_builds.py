@@ -109,9 +109,8 @@ def test_a_matrix_of_sites_and_values(project: Submitted, engine: str) -> None:
     (first,) = {project.read(engine, image, "/first") for image in images}
     assert first.startswith("first on nid")
     built = (project.toy.folder / "build").glob("*/*/image.sif")
-    assert {str(path.parent.relative_to(project.toy.folder / "build")) for path in built} == {
-        *images
-    }
+    folders = {str(path.parent.relative_to(project.toy.folder / "build")) for path in built}
+    assert folders == set(images)
     assert not [folder for folder in project.folders() if (folder / "settings").exists()]
     assert "no job is needed" in project.sifwright(*words).stdout
 
@@ -178,26 +177,16 @@ def test_a_node_that_does_not_see_a_folder(project: Submitted, name: str, hidden
         project.slurm.run("umount", folder, host=blind)
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_a_job_that_the_scheduler_refuses(
-    project: Submitted, tmp_path: Path, *, first: bool
-) -> None:
+def test_a_job_that_the_scheduler_refuses(project: Submitted, tmp_path: Path) -> None:
     """Print the scheduler's words in one line, and cancel the jobs before it."""
-    words = ["--directive=partition=nowhere"] if first else []
-    if not first:
-        refuse = "*dependency*) echo 'sbatch: error: no more jobs' >&2; exit 1;;"
-        (tmp_path / "sbatch").write_text(
-            f'#!/bin/bash\ncase $* in {refuse} esac\n/usr/bin/sbatch "$@"'
-        )
-        (tmp_path / "sbatch").chmod(0o755)
+    refuse = "*dependency*) echo 'sbatch: error: no more jobs' >&2; exit 1;;"
+    (tmp_path / "sbatch").write_text(f'#!/bin/bash\ncase $* in {refuse} esac\n/usr/bin/sbatch "$@"')
+    (tmp_path / "sbatch").chmod(0o755)
     path = f"{tmp_path}:{project.slurm.environment['PATH']}"
-    matrix = two_images(project)
-    refused = project.sifwright(*matrix, *words, check=False, env={"PATH": path})
+    refused = project.sifwright(*two_images(project), check=False, env={"PATH": path})
     assert refused.returncode == 5
-    message = "invalid partition specified: nowhere" if first else "no more jobs"
-    assert refused.stderr.startswith(f"sifwright: sbatch: error: {message}")
-    change = ["    Choose another one: --directive partition=NAME"] if first else []
-    assert refused.stderr.splitlines()[1:] == change
+    assert refused.stderr.startswith("sifwright: sbatch: error: no more jobs")
+    assert len(refused.stderr.splitlines()) == 1
     assert "no job was submitted" in project.sifwright("status").stdout
     assert not project.slurm.run("squeue", "--noheader").stdout
 

@@ -12,14 +12,7 @@ import pytest
 
 from tests.system.slurm.layout import NODES
 from tests.system.slurm.slurm import Cluster, command_of
-from tests.system.slurm.submitted import (
-    PAUSE,
-    SHORT,
-    end_pauses,
-    make_project,
-    pauses,
-    power_off,
-)
+from tests.system.slurm.submitted import PAUSE, SHORT, end_pauses, make_project, pauses, power_off
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:

@@ -26,21 +26,6 @@ def test_the_readme_command_trains_on_two_nodes(slurm: Cluster, container: list[
     assert not re.search("(?m)^(INFO|WARNING)", done.stderr), done.stderr  # of Apptainer
 
 
-@pytest.mark.all
-def test_one_task_per_node_starts_the_ranks_itself(slurm: Cluster, container: list[str]) -> None:
-    step = ["--nodes=2", "--ntasks-per-node=1", *container]
-    command = [
-        "conda-python-distributed",
-        "--nproc-per-node",
-        "2",
-        slurm.programs / "all_reduce.py",
-        "7",
-    ]
-    done = slurm.srun(*step, *command, cwd=slurm.programs)
-    assert done.returncode == 0, done.stderr
-    assert [line.split(" at ")[0] for line in done.stdout.splitlines()] == ["sum 28 of 4"] * 4
-
-
 @pytest.mark.smoke
 def test_failing_rank_fails_the_job(slurm: Cluster, container: list[str]) -> None:
     code = "import os, sys; sys.exit(5 if os.environ['RANK'] == '1' else 0)"
