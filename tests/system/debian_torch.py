@@ -6,18 +6,23 @@ patches make it build so. What they do for files below /usr is taken back.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
+import yaml
 
 from sifwright.catalog import mirrors
 from sifwright.host.network.apt_mirror import DEBIAN, mirror
-from tests.conftest import run
-from tests.stacks import write
+from tests.conftest import ROOT, run
+from tests.stacks import BUILD, write
 
-if TYPE_CHECKING:
-    from pathlib import Path
+# File -> patterns there, and what takes the place of each.
+Changes = Mapping[str, Sequence[tuple[str, str]]]
 
 SUITE, VERSION, VISION = "trixie", "2.6.0", "0.21.0"
 GIT = "https://github.com/pytorch/pytorch.git"
@@ -29,6 +34,7 @@ PACKAGES = (
     *("libonnx-dev", "libprotobuf-dev", "libpsimd-dev", "libpthreadpool-dev", "libsleef-dev"),
     *("libtensorpipe-dev", "nlohmann-json3-dev", "protobuf-compiler", "pybind11-dev"),
 )
+BASE = {"layer": "base-debian", "options": {"suite": SUITE, "packages": " ".join(PACKAGES)}}
 # Minimum for the proof: no optimisation, and one copy of each kernel. TensorPipe stays: without it
 # torch.distributed.rpc, and torch with it, cannot be imported.
 _LEFT_OUT = (
@@ -52,8 +58,7 @@ endforeach()
 _PATCH = ("patch", "-p1", "--silent", "--no-backup-if-mismatch", "-i")
 # The patch would give every version that of Debian.
 _NOT_APPLIED = {"2000-version.patch"}
-# File -> a pattern there, and what takes its place.
-_CHANGES = {
+_CHANGES: Changes = {
     "cmake/Dependencies.cmake": (
         # torch's libraries find each other beside them.
         (r"(CMAKE_INSTALL_RPATH )\"\"", r'\1"${_rpath_portable_origin}"'),
@@ -86,12 +91,42 @@ class Source:
     commit: str
     mirrors: Path
 
+    def make_project(self, folder: Path, name: str, layers: Sequence[object]) -> Path:
+        """Copy the real definitions; add an image of these layers, and the pin of this source."""
+        for part in ("defs", "runscripts"):
+            shutil.copytree(ROOT / part, folder / part, symlinks=True)
+        write(folder / f"defs/images/{name}.yaml", {"description": "a test", "layers": layers})
+        pins = folder / "defs/layers/pytorch-source/pins.yaml"
+        entry = yaml.safe_load(pins.read_text())["pytorch"]
+        entry["versions"] = {VERSION: {"commit": self.commit}}
+        write(pins, {"pytorch": entry})
+        return folder
 
-def missing_programs() -> list[str]:
-    return [name for name in ("apt-get", "dpkg-source", "patch", "git") if not shutil.which(name)]
+    def environment(self) -> dict[str, str]:
+        """Return the variables of a build: its mirrors, and where compiled files are kept."""
+        cache = os.environ.get("CCACHE_DIR") or str(BUILD / "ccache")
+        Path(cache).mkdir(parents=True, exist_ok=True)
+        return os.environ | {"SIFWRIGHT_MIRRORS": str(self.mirrors), "CCACHE_DIR": cache}
 
 
-def download(folder: Path) -> bool:
+def options(mpi_patch: str, variables: dict[str, str], **more: str) -> dict[str, str]:
+    """Return the options of pytorch-source for this source; these variables come on top."""
+    pairs = (f"{name}={value}" for name, value in (VARIABLES | variables).items())
+    given = {"version": VERSION, "mpi-patch": mpi_patch, "build-variables": " ".join(pairs)}
+    return given | more
+
+
+def get_source(folder: Path, more: Changes | None = None) -> Source:
+    """Download the source and make its repository, with more changes; skip where it is missing."""
+    programs = ("apt-get", "dpkg-source", "patch", "git")
+    if missing := [name for name in programs if not shutil.which(name)]:
+        pytest.skip(f"not installed: {missing}")
+    if not _download(folder):
+        pytest.skip("the mirror of Debian has no source of PyTorch")
+    return _make_source(folder, more or {})
+
+
+def _download(folder: Path) -> bool:
     """Download both source packages; return whether they are there."""
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
@@ -113,13 +148,13 @@ def _archive(folder: Path) -> Path:
     return folder / f"pytorch-vision_{VISION}.orig.tar.gz"
 
 
-def make_source(folder: Path) -> Source:
-    """Make the repository of what was downloaded to a folder."""
+def _make_source(folder: Path, more: Changes) -> Source:
+    """Make the repository of what was downloaded to a folder, with more changes."""
     tree = folder / "tree"
     (description,) = _description(folder)
     _run("dpkg-source", "--no-check", "--skip-patches", "--extract", description, tree, at=folder)
     _patch(tree)
-    for name, changes in _CHANGES.items():
+    for name, changes in (*_CHANGES.items(), *more.items()):
         _change(tree / name, changes)
     (tree / "cmake" / "OneCopy.cmake").write_text(_ONE_COPY)
     _archive(folder).rename(folder / ARCHIVE.rpartition("/")[2])
@@ -145,7 +180,7 @@ def _patch(tree: Path) -> None:
             _run(*_PATCH, patches / name, at=tree)
 
 
-def _change(file: Path, changes: tuple[tuple[str, str], ...]) -> None:
+def _change(file: Path, changes: Sequence[tuple[str, str]]) -> None:
     text = file.read_text()
     for pattern, replacement in changes:
         text, count = re.subn(pattern, replacement, text)

@@ -5,6 +5,7 @@ The layers' tests compile kernels with it, and Horovod with NCCL, for GPUs that 
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from typing import TYPE_CHECKING
@@ -26,24 +27,40 @@ OPTIONS = {
     "pytorch-wheel": {"version": "2.13.0", "variant": "cu130"},
     "horovod": {"arch": "sm_80"},
 }
+# Compile as a release that no CUDA knows.
+TOO_NEW = '#!/bin/bash\nexec /usr/bin/gcc -U__GNUC__ -D__GNUC__=99 "$@"\n'
 SAYS = """
 import os, torch, horovod.torch as hvd
 print(torch.version.cuda, hvd.nccl_built() > 0, hvd.cuda_built(), os.environ["CUDA_HOME"])
 """
 
 
-def test_kernels_and_horovod_are_compiled(tmp_path: Path) -> None:
-    project, prefix = tmp_path / "project", tmp_path / "prefix"
-    for folder in ("defs", "runscripts"):
-        shutil.copytree(ROOT / folder, project / folder, symlinks=True)
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Make a project with a site that has compilers only, and an image of these layers."""
+    folder = tmp_path / "project"
+    for part in ("defs", "runscripts"):
+        shutil.copytree(ROOT / part, folder / part, symlinks=True)
     site = yaml.safe_load((ROOT / "defs/sites/slurm-generic.yaml").read_text())
     site |= {"modules": {}, "options": OPTIONS}
     site["native"]["provides"] = ["compilers"]
     del site["mpi"]
-    write(project / "defs/sites/plain.yaml", site)
+    write(folder / "defs/sites/plain.yaml", site)
     image = {"description": "a test", "layers": [{"layer": name} for name in LAYERS]}
-    write(project / "defs/images/cuda.yaml", image)
+    write(folder / "defs/images/cuda.yaml", image)
+    return folder
+
+
+def test_kernels_and_horovod_are_compiled(project: Path, tmp_path: Path) -> None:
+    prefix, compiler = tmp_path / "prefix", tmp_path / "bin" / "gcc"
     words = ("--project", project, "install", "plain", "cuda", "--prefix", prefix)
+    compiler.parent.mkdir()
+    compiler.write_text(TOO_NEW)
+    compiler.chmod(0o755)
+    path = {"PATH": f"{compiler.parent}:{os.environ['PATH']}"}
+    refused = sifwright(*words, env=os.environ | path, timeout=SECONDS)
+    assert refused.returncode != 0
+    assert "unsupported GNU version! gcc versions later than" in refused.stderr, refused.stderr
     done = sifwright(*words, timeout=SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     (tmp_path / "says.py").write_text(SAYS)

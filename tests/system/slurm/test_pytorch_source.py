@@ -6,39 +6,28 @@ hours. CCACHE_DIR, or build/ccache, keeps what was compiled, so a run that was s
 
 from __future__ import annotations
 
-import os
-import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
-from tests.conftest import ROOT, run, sifwright
-from tests.stacks import BUILD, write
+from tests.conftest import run, sifwright
+from tests.stacks import BUILD
 from tests.system import debian_torch
 
 if TYPE_CHECKING:
-    from tests.system.debian_torch import Source
+    from pathlib import Path
+
     from tests.system.slurm.slurm import Cluster
 
 HOUR = 3600
 pytestmark = [pytest.mark.slow, pytest.mark.build, pytest.mark.timeout(24 * HOUR)]
 NAME = "test-pytorch-source"
-BASE = {"suite": debian_torch.SUITE, "packages": " ".join(debian_torch.PACKAGES)}
-TORCH = {
-    "version": debian_torch.VERSION,
-    "mpi-patch": "2.0",
-    "build-variables": " ".join(
-        f"{name}={value}" for name, value in debian_torch.VARIABLES.items()
-    ),
-}
 LAYERS = (
-    {"layer": "base-debian", "options": BASE},
+    debian_torch.BASE,
     {"layer": "python-venv"},
     {"layer": "build-tools"},
     {"layer": "mpich-wheel"},
-    {"layer": "pytorch-source", "options": TORCH},
+    {"layer": "pytorch-source", "options": debian_torch.options("2.0", {})},
     {"layer": "torchvision-source"},
     {"layer": "run-scripts"},
 )
@@ -52,37 +41,13 @@ print(tuple(torchvision.models.resnet18().eval()(image).shape))
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
-    folder = tmp_path_factory.mktemp("debian")
-    if missing := debian_torch.missing_programs():
-        pytest.skip(f"not installed: {missing}")
-    if not debian_torch.download(folder):
-        pytest.skip("the mirror of Debian has no source of PyTorch")
-    return debian_torch.make_source(folder)
-
-
-def make_project(folder: Path, source: Source) -> Path:
-    """Copy the real definitions; add an image of them, and the pin of this source."""
-    for name in ("defs", "runscripts"):
-        shutil.copytree(ROOT / name, folder / name, symlinks=True)
-    write(folder / f"defs/images/{NAME}.yaml", {"description": "a test", "layers": list(LAYERS)})
-    pins = folder / "defs/layers/pytorch-source/pins.yaml"
-    entry = yaml.safe_load(pins.read_text())["pytorch"]
-    entry["versions"] = {debian_torch.VERSION: {"commit": source.commit}}
-    write(pins, {"pytorch": entry})
-    return folder
-
-
-@pytest.fixture(scope="module")
-def sif(source: Source, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sif(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the image; its build runs the tests of the layers, the patch's among them."""
     assert engine
-    project = make_project(tmp_path_factory.mktemp("project"), source)
-    cache = os.environ.get("CCACHE_DIR") or str(BUILD / "ccache")
-    Path(cache).mkdir(parents=True, exist_ok=True)
-    env = os.environ | {"SIFWRIGHT_MIRRORS": str(source.mirrors), "CCACHE_DIR": cache}
+    source = debian_torch.get_source(tmp_path_factory.mktemp("debian"))
+    project = source.make_project(tmp_path_factory.mktemp("project"), NAME, LAYERS)
     words = ["--project", project, "build", "local", NAME, "--output", BUILD]
-    done = sifwright(*words, env=env, timeout=23 * HOUR)
+    done = sifwright(*words, env=source.environment(), timeout=23 * HOUR)
     assert done.returncode == 0, done.stdout + done.stderr
     return BUILD / "local" / NAME / "image.sif"
 
