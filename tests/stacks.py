@@ -14,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY, mirror
+from tests.checkouts import write_image
 from tests.conftest import ROOT, run, sifwright
 
 BUILD = ROOT / "build"
@@ -63,8 +64,7 @@ def project(folder: Path, base: Path, name: str, layers: Sequence[str]) -> Path:
     shutil.copy(ROOT / "defs" / "versions.yaml", folder / "defs")
     site = {"vendor": "cpu", "scheduler": "local", "launcher": "local", "image": name, **QUICK}
     write(folder / "defs" / "sites" / "local.yaml", {"description": "a machine", **site})
-    entries = [{"layer": layer} for layer in ("base-of-local", *layers)]
-    write(folder / "defs" / "images" / f"{name}.yaml", {"description": "a test", "layers": entries})
+    write_image(folder, name, ("base-of-local", *layers))
     path = folder / "defs" / "layers" / "base-of-local"
     path.mkdir()
     write(path / "layer.yaml", header(base))

@@ -18,11 +18,13 @@ import yaml
 
 from sifwright.catalog import mirrors
 from sifwright.host.network.apt_mirror import DEBIAN, mirror
-from tests.conftest import ROOT, run
+from tests.checkouts import copy_project, write_image
+from tests.conftest import run
 from tests.stacks import BUILD, write
 
 # File -> patterns there, and what takes the place of each.
 Changes = Mapping[str, Sequence[tuple[str, str]]]
+Layer = Mapping[str, object]
 
 SUITE, VERSION, VISION = "trixie", "2.6.0", "0.21.0"
 GIT = "https://github.com/pytorch/pytorch.git"
@@ -91,11 +93,9 @@ class Source:
     commit: str
     mirrors: Path
 
-    def make_project(self, folder: Path, name: str, layers: Sequence[object]) -> Path:
+    def make_project(self, folder: Path, name: str, layers: Sequence[str | Layer]) -> Path:
         """Copy the real definitions; add an image of these layers, and the pin of this source."""
-        for part in ("defs", "runscripts"):
-            shutil.copytree(ROOT / part, folder / part, symlinks=True)
-        write(folder / f"defs/images/{name}.yaml", {"description": "a test", "layers": layers})
+        write_image(copy_project(folder), name, layers)
         pins = folder / "defs/layers/pytorch-source/pins.yaml"
         entry = yaml.safe_load(pins.read_text())["pytorch"]
         entry["versions"] = {VERSION: {"commit": self.commit}}

@@ -16,6 +16,7 @@ from sifwright.catalog.model import Catalog
 from sifwright.cli import main
 from sifwright.system import cache_folder
 from tests.catalogs import REAL
+from tests.checkouts import copy_project
 from tests.spread import spread
 from tests.unit.fetching import Step
 from tests.unit.mirror_files import MirrorsFile
@@ -117,9 +118,7 @@ def mirrors_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MirrorsFile
 @pytest.fixture
 def real_project(tmp_path: Path) -> Path:
     """Copy `defs` and `runscripts` of the checkout."""
-    for name in ("defs", "runscripts"):
-        shutil.copytree(CHECKOUT / name, tmp_path / "real" / name)
-    return tmp_path / "real"
+    return copy_project(tmp_path / "real")
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from sifwright.catalog import mirrors
 from sifwright.catalog.load_catalog import load_catalog
 from sifwright.host.network import debian_archive
+from tests.checkouts import copy_project, write_image
 from tests.conftest import ROOT, sifwright
-from tests.system.apptainer.toys import copy_project
 from tests.system.apptainer.trees import unpack
 
 if TYPE_CHECKING:
@@ -64,10 +64,11 @@ class StandIn:
         shutil.copytree(LAYERS, folder / "defs" / "layers", dirs_exist_ok=True)
         _shrink(folder / "defs" / "layers" / self.base / "layer.yaml")
         debian = {"suite": "trixie", "image-mirror": ARCHIVE}
-        _write_image(folder, "below", {"base-debian": debian}, self.below)
-        vendors = {self.base: {self.base.removeprefix("base-"): self.row}}
+        write_image(folder, "below", ({"layer": "base-debian", "options": debian}, *self.below))
+        vendors = {self.base.removeprefix("base-"): self.row}
+        base = {"layer": self.base, "options": vendors}
         for name, layers in self.images.items():
-            _write_image(folder, name, vendors, ("python-venv", "build-tools", *layers))
+            write_image(folder, name, (base, "python-venv", "build-tools", *layers))
         return folder
 
     def make_tree(self, engine: str, project: Path, folder: Path) -> Path:
@@ -95,17 +96,6 @@ def _shrink(header: Path) -> None:
     """Reduce the declared size: AMD's image has 28 GB, and its stand-in has 2."""
     text = re.sub("^disk_mb: .*", "disk_mb: 3000", header.read_text(), flags=re.MULTILINE)
     header.write_text(text)
-
-
-def _write_image(
-    project: Path, name: str, base: Mapping[str, Mapping[str, str]], others: Sequence[str]
-) -> None:
-    slots: list[dict[str, object]] = [
-        {"layer": layer, "options": dict(options)} for layer, options in base.items()
-    ]
-    slots += ({"layer": layer} for layer in others)
-    text = json.dumps({"description": "a test of a vendor's image", "layers": slots})
-    (project / "defs" / "images" / f"{name}.yaml").write_text(text)
 
 
 def lead(file: Path, registry: str) -> Path:

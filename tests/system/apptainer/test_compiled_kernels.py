@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from sifwright.host.network import pip_settings
+from tests.checkouts import copy_project, write_image
 from tests.conftest import run, sifwright
 from tests.system.apptainer.narrow_flash_attention import narrow
-from tests.system.apptainer.toys import copy_project, write_image
 
 if TYPE_CHECKING:
     from pathlib import Path

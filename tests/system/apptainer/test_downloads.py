@@ -11,7 +11,8 @@ import pytest
 from sifwright.host.network import pip_settings
 from sifwright.make_image.cache.store import Store
 from sifwright.make_image.downloads.fetch_file import open_store
-from tests.system.apptainer.toys import Toy, copy_project
+from tests.checkouts import copy_project
+from tests.system.apptainer.toys import Toy
 from tests.unit.wheels import serve_index
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.catalog.load_catalog import load_catalog
+from tests.checkouts import copy_project
 from tests.conftest import ROOT, run, sifwright
-from tests.system.apptainer.toys import copy_project
 from tests.system.fabric.images import SOURCES, missing_sources, prove
 
 if TYPE_CHECKING:

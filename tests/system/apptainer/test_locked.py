@@ -11,8 +11,8 @@ import pytest
 
 from sifwright.images.contents.layer_stack import LayerStack
 from sifwright.images.contents.packages import installed
+from tests.checkouts import copy_project
 from tests.conftest import run, sifwright
-from tests.system.apptainer.toys import copy_project
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,10 @@ import pytest
 
 from sifwright.host.network import apt_mirror
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
+from tests.checkouts import copy_project
 from tests.conftest import run, sifwright
 from tests.servers import send, serve
-from tests.system.apptainer.toys import copy_project, make_toy
+from tests.system.apptainer.toys import make_toy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,11 +7,11 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tests.checkouts import write_image
 from tests.conftest import ROOT, run, sifwright
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Sequence
     from pathlib import Path
 
 STRICT = "#!/bin/bash\nset -euo pipefail\n"
@@ -66,21 +66,6 @@ class Toy:
     def leftovers(self) -> list[str]:
         """Return files in the output folder that are neither results nor logs."""
         return sorted(path.name for path in self.output.iterdir() if path.name.startswith("."))
-
-
-def copy_project(folder: Path, **images: Sequence[str]) -> Path:
-    """Copy the real definitions and run scripts, and add images of these layers."""
-    for name in ("defs", "runscripts"):
-        shutil.copytree(ROOT / name, folder / name)
-    for name, layers in images.items():
-        write_image(folder, name, layers)
-    return folder
-
-
-def write_image(project: Path, name: str, layers: Sequence[str]) -> None:
-    entries = [{"layer": layer} for layer in layers]
-    text = json.dumps({"description": "an image of a test", "layers": entries})
-    (project / "defs" / "images" / f"{name}.yaml").write_text(text)
 
 
 def make_toy(folder: Path, base: Path) -> Toy:

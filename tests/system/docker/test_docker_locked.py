@@ -10,7 +10,8 @@ import pytest
 
 from sifwright.host.network import debian_archive
 from sifwright.host.network.apt_mirror import DEBIAN
-from tests.conftest import ROOT, run, sifwright
+from tests.checkouts import copy_project
+from tests.conftest import run, sifwright
 from tests.system.docker.bases import Layout
 
 if TYPE_CHECKING:
@@ -64,10 +65,7 @@ def test_a_system_is_made_of_locked_packages(
     monkeypatch.setenv("SIFWRIGHT_MIRRORS", str(tmp_path / "mirrors.yaml"))
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("DOCKER_HOST", engines("docker"))
-    for name in ("defs", "runscripts"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    document = {"description": "Debian", "layers": [{"layer": "base-debian"}]}
-    (tmp_path / "defs" / "images" / "plain.yaml").write_text(json.dumps(document))
+    copy_project(tmp_path, plain=("base-debian",))
 
     options = ("--project", tmp_path)
     output = ("--output", tmp_path / "build")

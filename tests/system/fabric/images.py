@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sifwright.catalog import mirrors
-from tests.conftest import ROOT, run, sifwright
+from tests.checkouts import copy_project, write_image
+from tests.conftest import run, sifwright
 
 if TYPE_CHECKING:
     import subprocess
@@ -71,16 +71,11 @@ def missing_sources(names: Iterable[str] = SOURCES) -> str:
 
 def make_project(folder: Path) -> Path:
     """Copy the real definitions and add an image for each stack."""
-    shutil.copytree(ROOT / "defs", folder / "defs")
-    shutil.copytree(ROOT / "runscripts", folder / "runscripts")
+    copy_project(folder)
+    debian = {"layer": "base-debian", "options": {"suite": "trixie"}}
     for stack in STACKS.values():
-        layers: list[dict[str, object]] = [
-            {"layer": "base-debian", "options": {"suite": "trixie"}},
-        ]
         names = ("python-venv", stack.toolkit, "build-tools", "libfabric", "aws-ofi-nccl")
-        layers += ({"layer": name} for name in names)
-        text = json.dumps({"description": "the network plugin, on Debian alone", "layers": layers})
-        (folder / "defs" / "images" / f"{stack.image}.yaml").write_text(text)
+        write_image(folder, stack.image, (debian, *names))
     return folder
 
 

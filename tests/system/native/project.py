@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tests.checkouts import write_image
 from tests.conftest import ROOT, run, sifwright
 from tests.stacks import write
 
@@ -88,9 +89,7 @@ class Project:
         (folder / "test.sh").write_text(f"#!/bin/bash\nset -euo pipefail\n{test}\n")
 
     def image(self, *layers: str) -> None:
-        entries = [{"layer": name} for name in ("base-debian", *layers)]
-        document = {"description": "quick layers", "layers": entries}
-        write(self.folder / "defs/images/tiny.yaml", document)
+        write_image(self.folder, "tiny", ("base-debian", *layers))
 
     @property
     def current(self) -> str:

@@ -6,13 +6,13 @@ The layers' tests compile kernels with it, and Horovod with NCCL, for GPUs that 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
+from tests.checkouts import copy_project
 from tests.conftest import ROOT, run, sifwright
 from tests.stacks import write
 
@@ -38,16 +38,12 @@ print(torch.version.cuda, hvd.nccl_built() > 0, hvd.cuda_built(), os.environ["CU
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Make a project with a site that has compilers only, and an image of these layers."""
-    folder = tmp_path / "project"
-    for part in ("defs", "runscripts"):
-        shutil.copytree(ROOT / part, folder / part, symlinks=True)
+    folder = copy_project(tmp_path / "project", cuda=LAYERS)
     site = yaml.safe_load((ROOT / "defs/sites/slurm-generic.yaml").read_text())
     site |= {"modules": {}, "options": OPTIONS}
     site["native"]["provides"] = ["compilers"]
     del site["mpi"]
     write(folder / "defs/sites/plain.yaml", site)
-    image = {"description": "a test", "layers": [{"layer": name} for name in LAYERS]}
-    write(folder / "defs/images/cuda.yaml", image)
     return folder
 
 

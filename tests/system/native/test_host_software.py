@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.checkouts import write_image
 from tests.conftest import ROOT, run, sifwright
 from tests.stacks import write
 from tests.system.native.conftest import LMOD, STATE
@@ -226,11 +227,8 @@ def test_a_stub_in_place_of_the_driver(site: Site) -> None:
     header = {"summary": "no torch", "native": True, "requires": ["python"], "provides": ["torch"]}
     write(layer / "layer.yaml", header)
     shutil.copy(ROOT / "tests/system/native/no_torch.sh", layer / "install.sh")
-    image = project.folder / "defs/images/tiny.yaml"
-    project.image("python-venv", "torch", "horovod")
-    document = json.loads(image.read_text())
-    document["layers"][-1]["options"] = {"cxx": "17", "mpi": "none"}
-    write(image, document)
+    horovod = {"layer": "horovod", "options": {"cxx": "17", "mpi": "none"}}
+    write_image(project.folder, "tiny", ("base-debian", "python-venv", "torch", horovod))
     words = ["compilers", "cuda-toolkit"]
     facts = {"vendor": "nvidia", "mpi": {"name": "openmpi"}}
     site.facts(words, {"CUDA_HOME": "$TOOLKIT_ROOT/cuda"}, **facts)

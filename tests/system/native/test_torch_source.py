@@ -8,7 +8,6 @@ takes hours, or minutes with a filled compiler cache.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 import yaml
 
 from sifwright.catalog import mirrors
+from tests.checkouts import copy_project
 from tests.conftest import ROOT, run, sifwright
 from tests.stacks import write
 
@@ -55,11 +55,8 @@ def release() -> tuple[str, str]:
 
 def test_two_ranks_add_up(release: tuple[str, str], tmp_path: Path) -> None:
     version, commit = release
-    for folder in ("defs", "runscripts"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True)
+    copy_project(tmp_path, source=LAYERS)
     write(tmp_path / PINS, {"pytorch": SOURCE | {"versions": {version: {"commit": commit}}}})
-    image = {"description": "a test", "layers": [{"layer": name} for name in LAYERS]}
-    write(tmp_path / "defs/images/source.yaml", image)
     variables = os.environ.get("SIFWRIGHT_TEST_BUILD_VARIABLES", "")
     words = [f"host.python={PYTHON}", f"host.program={sys.executable}"]
     words += [f"pytorch-source.version={version}", f"pytorch-source.build-variables={variables}"]

@@ -14,6 +14,7 @@ import yaml
 
 from sifwright.catalog.model import ComputeNode, Modules, Site
 from tests.catalogs import REAL
+from tests.checkouts import copy_project
 from tests.conftest import ROOT, run
 from tests.stacks import QUICK
 from tests.system.native.conftest import tool
@@ -39,8 +40,7 @@ def copy_definitions(
     folder: Path, facts: Mapping[str, object], without: Sequence[str] = ()
 ) -> Path:
     """Copy the definitions, with slurm-generic as these nodes are: no GPUs, no modules."""
-    for name in ("defs", "runscripts"):
-        shutil.copytree(ROOT / name, folder / name)
+    copy_project(folder)
     site = yaml.safe_load((ROOT / "defs/sites/slurm-generic.yaml").read_text())
     del site["job"]["gpu-directive"]
     site |= {"vendor": "cpu", "modules": {}, "node": {"cpus": 2}}

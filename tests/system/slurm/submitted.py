@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.checkouts import write_image
 from tests.conftest import run
 from tests.system.apptainer.steps import make_root
 from tests.system.apptainer.toys import Toy, make_toy
@@ -58,9 +59,7 @@ class Submitted:
         return jobs
 
     def image(self, name: str, *layers: str) -> None:
-        entries = [{"layer": layer} for layer in ("base-local", *layers)]
-        text = json.dumps({"description": "a toy", "layers": entries})
-        (self.toy.folder / "defs" / "images" / f"{name}.yaml").write_text(text)
+        write_image(self.toy.folder, name, ("base-local", *layers))
 
     def site(self, **facts: object) -> None:
         """Give site local this Slurm, and further facts."""

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
 from sifwright.host.network import pip_settings
 from sifwright.launch import staging
+from tests.checkouts import write_image
 from tests.conftest import ROOT, sifwright
 from tests.system.native.on_top import add_up_on_top
 from tests.system.native.project import NOBODY, as_ordinary_user, good
@@ -80,9 +80,7 @@ def write_project(folder: Path) -> None:
     shutil.copytree(ROOT / "examples", folder / "examples")
     images = {"mpich": LAYERS, "horovod": (*LAYERS, "horovod"), "openmpi": OPEN_MPI}
     for name, layers in images.items():
-        entries = [{"layer": layer} for layer in ("base-debian", *layers)]
-        image = {"description": "over an MPI", "layers": entries}
-        (folder / f"defs/images/{name}.yaml").write_text(yaml.safe_dump(image))
+        write_image(folder, name, ("base-debian", *layers))
 
 
 def install(project: Path, image: str) -> Path:

@@ -24,12 +24,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.build, pytest.mark.timeout(24 * HOUR
 NAME = "test-pytorch-source"
 LAYERS = (
     debian_torch.BASE,
-    {"layer": "python-venv"},
-    {"layer": "build-tools"},
-    {"layer": "mpich-wheel"},
+    "python-venv",
+    "build-tools",
+    "mpich-wheel",
     {"layer": "pytorch-source", "options": debian_torch.options("2.0", {})},
-    {"layer": "torchvision-source"},
-    {"layer": "run-scripts"},
+    "torchvision-source",
+    "run-scripts",
 )
 PATIENCE = 240.0  # seconds
 SAYS = """
