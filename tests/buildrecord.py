@@ -2,9 +2,8 @@
 
 `@pytest.mark.builds("horovod", by="make test", depth="ran on CPUs")` claims an image with this
 layer. The program has built and tested the image once the test has passed. It is for the GPUs of
-`vendor` (default: none) and as `variant` (default: each in the header). The headers of the layers
-name the base. A fixture here checks each such test, and tests/unit/plan/test_built.py compares the
-marks with the headers.
+`vendor` (default: none), as `variant` and on `base` (default: each in the header). A fixture here
+checks each such test, and tests/unit/plan/test_built.py compares the marks with the headers.
 """
 
 import json
@@ -78,13 +77,16 @@ def check(item: pytest.Item) -> None:
 
 
 def _claims(
-    name: str, *, by: str, depth: str, vendor: str = "cpu", variant: str = ""
+    name: str, *, by: str, depth: str, vendor: str = "cpu", **words: str
 ) -> Iterator[Built]:
-    """Yield what the header of a layer says of such a test, for processors of this kind."""
+    """Yield what the header of a layer says of such a test, for processors of this kind.
+
+    The words are a variant, or a base.
+    """
     header = yaml.safe_load((ROOT / "defs/layers" / name / "layer.yaml").read_text())
     assert header["built"] != "never", f"mark builds: layer '{name}' says 'built: never'"
     for build in header["built"]:
         if (build["by"], build["depth"], build["vendor"]) == (by, depth, vendor):
             first = Built(name, vendor, build["processor"], build["base"], build.get("variant", ""))
-            if first.processor == platform.machine() and variant in ("", first.variant):
+            if first.processor == platform.machine() and words.items() <= first._asdict().items():
                 yield first

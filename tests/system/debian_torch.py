@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sifwright.catalog import mirrors
 from sifwright.host.network.apt_mirror import DEBIAN, mirror
 from tests.checkouts import copy_project, write_image
 from tests.conftest import run
+from tests.network import write_mirrors
 from tests.stacks import BUILD, write
 
 # File -> patterns there, and what takes the place of each.
@@ -158,19 +158,9 @@ def _make_source(folder: Path, more: Changes) -> Source:
         _change(tree / name, changes)
     (tree / "cmake" / "OneCopy.cmake").write_text(_ONE_COPY)
     _archive(folder).rename(folder / ARCHIVE.rpartition("/")[2])
-    _write_mirrors(folder, tree)
-    return Source(_commit(tree), folder / "mirrors.yaml")
-
-
-def _write_mirrors(folder: Path, tree: Path) -> None:
-    """Write this machine's rules, and those that lead to the sources."""
-    given = mirrors.load()
-    rules: dict[str, dict[str, str]] = {"git": {}, "archives": {}}
-    for rule in given.rules:
-        rules.setdefault(rule.kind, {})[rule.source] = rule.target
-    rules["git"][GIT] = str(tree)
-    rules["archives"][f"{ARCHIVE.rpartition('/')[0]}/"] = f"{folder}/"
-    write(folder / "mirrors.yaml", rules | ({"pip": dict(given.pip)} if given.pip else {}))
+    archives = {f"{ARCHIVE.rpartition('/')[0]}/": f"{folder}/"}
+    rules = write_mirrors(folder / "mirrors.yaml", git={GIT: str(tree)}, archives=archives)
+    return Source(_commit(tree), rules)
 
 
 def _patch(tree: Path) -> None:

@@ -17,7 +17,7 @@ class LayerBuild:
     """A build of a layer by a test: `by` names the make target, `depth` how far it was tried.
 
     `vendor` and `processor` are the site's, `base` is the first layer. `variant` is the value of
-    the layer's option `variant`. `date` is YYYY-MM-DD.
+    the layer's option `variant`. `date` is YYYY-MM-DD. `machine` is the kind of machine.
     """
 
     by: str
@@ -28,3 +28,4 @@ class LayerBuild:
     date: str
     what: str
     variant: str = ""
+    machine: str = "2 cores, no GPU"

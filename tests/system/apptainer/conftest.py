@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
 from sifwright.catalog import mirrors
 from tests.conftest import run
+from tests.network import write_mirrors
 from tests.system.apptainer.steps import make_root
 from tests.system.apptainer.toys import make_toy
 
@@ -44,12 +44,7 @@ def tiny(tiny_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> To
 @pytest.fixture
 def python_index_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put an empty folder in place of PyTorch's own index; keep the other mirrors."""
-    given = mirrors.load()
-    rules: dict[str, dict[str, str]] = {"wheels": {}, "pip": dict(given.pip)}
-    for rule in given.rules:
-        rules.setdefault(rule.kind, {})[rule.source] = rule.target
-    rules["wheels"]["https://download.pytorch.org/whl"] = str(tmp_path)
-    path = tmp_path / "mirrors.yaml"
-    path.write_text(yaml.safe_dump({kind: some for kind, some in rules.items() if some}))
+    nothing = {"https://download.pytorch.org/whl": str(tmp_path)}
+    path = write_mirrors(tmp_path / "mirrors.yaml", wheels=nothing)
     monkeypatch.setenv(mirrors.VARIABLE, str(path))
     return path

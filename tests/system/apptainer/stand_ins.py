@@ -6,18 +6,17 @@ Other rules lead Debian's archives, as the image names them, to the archives of 
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright.catalog import mirrors
 from sifwright.catalog.load_catalog import load_catalog
 from sifwright.host.network import debian_archive
 from tests.checkouts import copy_project, write_image
 from tests.conftest import ROOT, sifwright
+from tests.network import write_mirrors
 from tests.system.apptainer.trees import unpack
 
 if TYPE_CHECKING:
@@ -100,14 +99,7 @@ def _shrink(header: Path) -> None:
 
 def lead(file: Path, registry: str) -> Path:
     """Write a mirrors file: this machine's own, and the rules for the image and its archives."""
-    given = mirrors.load()
-    rules: dict[str, dict[str, str]] = {}
-    for rule in given.rules:
-        rules.setdefault(rule.kind, {})[rule.source] = rule.target
     debian = debian_archive.address("debian")
     security = debian_archive.address("debian-security") or debian_archive.beside(debian)
-    rules.setdefault("apt", {}).update({ARCHIVE: debian, f"{ARCHIVE}-security": security})
-    rules.setdefault("oci", {})["docker.io"] = f"http://{registry}"
-    pip = {"pip": dict(given.pip)} if given.pip else {}
-    file.write_text(json.dumps({**rules, **pip}))
-    return file
+    apt = {ARCHIVE: debian, f"{ARCHIVE}-security": security}
+    return write_mirrors(file, apt=apt, oci={"docker.io": f"http://{registry}"})

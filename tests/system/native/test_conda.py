@@ -17,7 +17,7 @@ import pytest
 
 from tests.conftest import ROOT, run, sifwright
 from tests.servers import serve_folder
-from tests.system.native import conda_channel
+from tests.system import conda_channel
 from tests.system.native.project import MODULE, Project, make_project
 from tests.system.native.read_only import NEEDS_STRACE, run_read_only
 from tests.system.native.test_install import listing, use
@@ -82,7 +82,7 @@ def environment(conda: Conda) -> Path:
     return (conda.project.prefix / "current").resolve() / ENVIRONMENT
 
 
-@pytest.mark.builds("conda", by="make test-all", depth="ran on CPUs")
+@pytest.mark.builds("conda", by="make test-all", depth="ran on CPUs", base="host")
 def test_run_scripts_work_unchanged(conda: Conda, environment: Path) -> None:
     start = f"source {conda.project.prefix}/current/bin/activate"
     last = environment.parents[2] / "last"

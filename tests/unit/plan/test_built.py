@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 TESTS = CHECKOUT / "tests"
 
 
-# Layer, make target, vendor, depth and variant; a mark without a variant is of each in the header.
-Claim = tuple[str, str, str, str, str]
+# Layer, make target, vendor, depth, variant and base; an empty word of a mark is for each.
+Claim = tuple[str, str, str, str, str, str]
 
 
 def marks(file: Path) -> Iterator[Claim]:
@@ -35,6 +35,7 @@ def marks(file: Path) -> Iterator[Claim]:
                 results.get("vendor", "cpu"),
                 results["depth"],
                 results.get("variant", ""),
+                results.get("base", ""),
             )
             yield from ((str(ast.literal_eval(keyword)), *rest) for keyword in node.args)
 
@@ -45,17 +46,17 @@ def built() -> set[Claim]:
 
 
 def test_layers_say_what_the_tests_build(real: Catalog, built: set[Claim]) -> None:
-    results = {
-        (name, build.by, build.vendor, build.depth, build.variant)
+    headers = {
+        (name, build.by, build.vendor, build.depth, build.variant, build.base)
         for name, layer in real.layers.items()
         for build in layer.built or ()
     }
-    every = {build[:4] for build in built if not build[4]}
-    named = {build for build in built if build[4]}
-    assert named <= results
-    assert {build[:4] for build in results - named} == every, (
-        "marks `builds`, and `built` in headers"
-    )
+    assert not {build for build in headers if not any(is_of(mark, build) for mark in built)}
+    assert not {mark for mark in built if not any(is_of(mark, build) for build in headers)}
+
+
+def is_of(mark: Claim, build: Claim) -> bool:
+    return all(claimed in ("", word) for claimed, word in zip(mark, build, strict=True))
 
 
 def test_every_layer_says_it(real: Catalog) -> None:

@@ -1,4 +1,4 @@
-"""A conda channel in a folder: a small python of this machine, pip, and a compiled package.
+"""A conda channel in a folder: a python that links to a system's own, pip, and a compiled package.
 
 They have both formats of conda's packages: .tar.bz2, and .conda.
 """
@@ -26,7 +26,7 @@ else:
     from backports import zstd
 
 VERSION = sysconfig.get_python_version()
-PACKAGES = f"lib/python{VERSION}/site-packages"
+HOME = Path(sys.base_prefix) / "bin"
 # Clients replace it by the path of the environment, in every file of the list. In programs it must
 # be longer than this path: that of conda-build has 255 characters.
 PLACEHOLDER = "/placeholder/of/the/prefix".ljust(255, "_")
@@ -115,26 +115,25 @@ def subdir() -> str:
     return f"linux-{'64' if os.uname().machine == 'x86_64' else os.uname().machine}"
 
 
-def python() -> Package:
-    """Return a package whose interpreter is this machine's, with packages of its own."""
-    home = Path(sys.base_prefix) / "bin"
-    text = f"home = {home}\ninclude-system-site-packages = false\nversion = {VERSION}\n"
+def python(home: Path, version: str) -> Package:
+    """Return a package whose interpreter lies in a folder, with packages of its own."""
+    text = f"home = {home}\ninclude-system-site-packages = false\nversion = {version}\n"
     # A file of its own says where it is, as the scripts of packages do.
     note = f"this environment is {PLACEHOLDER}\n"
     return Package(
         name="python",
-        version=f"{VERSION}.{sys.version_info.micro}",
+        version=f"{version}.{sys.version_info.micro}",
         files={"pyvenv.cfg": text.encode(), "share/prefix": note.encode()},
-        links={"bin/python": str(home / f"python{VERSION}"), "bin/python3": "python"},
+        links={"bin/python": str(home / f"python{version}"), "bin/python3": "python"},
         ending=OLD,
     )
 
 
-def pip() -> Package:
-    """Return the pip that Python brings."""
+def pip(version: str) -> Package:
+    """Return the pip that Python brings, for this version of it."""
     wheel = next((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
     with zipfile.ZipFile(wheel) as archive:
-        files = {f"{PACKAGES}/{name}": archive.read(name) for name in archive.namelist()}
+        files = {f"{packages(version)}/{name}": archive.read(name) for name in archive.namelist()}
     script = f"#!{PLACEHOLDER}/bin/python\nfrom pip._internal.cli.main import main\nmain()\n"
     return Package(
         name="pip",
@@ -151,16 +150,21 @@ def compiled(folder: Path) -> Package:
     words = ["-shared", "-fPIC", "-I", sysconfig.get_path("include"), "-o", file]
     done = run(["cc", *words, "-x", "c", "-"], input=COMPILED)
     assert done.returncode == 0, done.stderr
-    files = {f"{PACKAGES}/{file.name}": file.read_bytes()}
+    files = {f"{packages(VERSION)}/{file.name}": file.read_bytes()}
     return Package(name="compiled", version="1", depends=["python"], files=files)
 
 
-def make_channel(folder: Path) -> None:
-    """Write the packages and the index of the channel."""
+def packages(version: str) -> str:
+    """Return the folder of packages in an environment."""
+    return f"lib/python{version}/site-packages"
+
+
+def make_channel(folder: Path, home: Path = HOME, version: str = VERSION) -> None:
+    """Write the packages and the index of a channel for the Python in a folder."""
     (folder / "noarch").mkdir(parents=True)
     (folder / subdir()).mkdir()
     entries: dict[str, dict[str, object]] = {OLD: {}, NEW: {}}
-    for package in (python(), pip(), compiled(folder)):
+    for package in (python(home, version), pip(version), compiled(folder)):
         data = package.archive()
         file = f"{package.stem}{package.ending}"
         digests = {"md5": hashlib.md5(data).hexdigest(), "sha256": hashlib.sha256(data).hexdigest()}  # noqa: S324
