@@ -28,6 +28,16 @@ class Problem:
         return f"{first}\n    {self.fix}" if self.fix else first
 
 
+class ErrorWithFix(Exception):
+    """Base of errors that the caller turns into a problem; `fix` says what to do."""
+
+    fix = ""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message)
+        self.fix = fix or self.fix
+
+
 class SifwrightError(Exception):
     """Base of all errors a user can cause or meet; only the command line turns it into an exit."""
 

@@ -164,8 +164,8 @@ class _CatalogReader:
     def checked(self, path: Path, text: bytes, kind: str) -> dict[str, Any] | None:
         try:
             document = yaml_file.parse_yaml(text, self.name(path))
-        except yaml_document.YamlProblem as error:
-            self.problems.append(error.problem)
+        except CatalogError as error:
+            self.problems += error.problems
             return None
         self.lines[path.relative_to(self.defs).as_posix()] = document.lines
         problems = list(schema.check_document(document, kind, self.name(path)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sifwright.catalog import schema, yaml_file
-from sifwright.catalog.yaml_document import Document, YamlProblem
+from sifwright.catalog.yaml_document import Document
 from sifwright.errors import CatalogError, Problem
 from sifwright.system import netrc_file, small_file
 
@@ -44,6 +44,11 @@ class Mirrors:
     def redirect(self, address: str, *kinds: str) -> str:
         """Return the redirected address; the longest rule that fits decides."""
         return redirect(self.of(*kinds), address)
+
+
+def redirect_download(address: str) -> str:
+    """Return the address by the user's mirrors file, or '' for ''."""
+    return load().redirect(address, *DOWNLOADS)
 
 
 def redirect(rules: Iterable[MirrorRule], address: str) -> str:
@@ -114,8 +119,6 @@ def _document(path: Path) -> Document:
     except OSError as error:
         message = f"the mirrors file cannot be read: {error.strerror}"
         raise CatalogError.of(message, where=str(path), fix=f"Mend or unset {VARIABLE}.") from None
-    except YamlProblem as error:
-        raise CatalogError(error.problem) from None
     if problems := tuple(schema.check_document(document, "mirrors", str(path))):
         # An invalid value may hold a password.
         login = re.compile("(['\"][a-z]+://).*@")

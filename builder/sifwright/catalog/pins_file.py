@@ -6,7 +6,7 @@ import re
 
 from sifwright.catalog import yaml_file
 from sifwright.catalog.model import Source
-from sifwright.catalog.yaml_document import Document, YamlProblem
+from sifwright.catalog.yaml_document import Document
 from sifwright.errors import CatalogError
 
 # A version on a line of its own: indentation, version, the pin in braces, a comment.
@@ -54,5 +54,5 @@ def _changes_only_the_pin(
     expected[source.name]["versions"][version] = {key: digest}
     try:
         return bool(yaml_file.parse_yaml(text.encode(), "").data == expected)
-    except YamlProblem:
+    except CatalogError:
         return False

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from sifwright.errors import Problem
-
 Path: TypeAlias = tuple[str | int, ...]
 
 
@@ -21,11 +19,3 @@ class Document:
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
-
-
-class YamlProblem(Exception):
-    """The file cannot be read as one plain YAML document."""
-
-    def __init__(self, where: str, message: str, fix: str) -> None:
-        self.problem = Problem(where=where, what=message, fix=fix)
-        super().__init__(str(self.problem))

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 from yaml import events, nodes
 
-from sifwright.catalog.yaml_document import Path, YamlProblem
-from sifwright.errors import quoted
+from sifwright.catalog.yaml_document import Path
+from sifwright.errors import CatalogError, quoted
 
 MAX_DEPTH = 20
 MAX_VALUES = 10_000
@@ -29,8 +29,8 @@ class Reader:
     scalars: Any = field(default_factory=yaml.constructor.SafeConstructor)
     resolver: Any = field(default_factory=yaml.resolver.Resolver)
 
-    def fail(self, event: events.Event, message: str, fix: str) -> YamlProblem:
-        return YamlProblem(f"{self.file}:{_line(event)}", message, fix)
+    def fail(self, event: events.Event, message: str, fix: str) -> CatalogError:
+        return CatalogError.of(message, where=f"{self.file}:{_line(event)}", fix=fix)
 
     def document(self) -> Any:  # noqa: ANN401  # it is YAML
         """Return the value of the only document; None if there is none."""

@@ -42,10 +42,12 @@ def extended(catalog: Catalog, extension: Extension, held: frozenset[str]) -> Ca
         files=(*layer.files, *_files(extension.requirements)),
         downloads=tuple(_downloads(extension.requirements, held)),
     )
+    names = [item.requirement.name for item in extension.requirements.wanted]
+    on_top = first_names(names or ["packages of conda"], _SHOWN)
     image = replace(
         base,
         name=extension.name,
-        description=f"{base.name} with {_names(extension.requirements.wanted)}",
+        description=f"{base.name} with {on_top}",
         layers=(
             *_with_conda(base, extension.requirements.conda).layers,
             ImageSlot(choices=(LAYER,), options={}),
@@ -149,8 +151,3 @@ def _downloads(requirements: Requirements, held: frozenset[str]) -> Iterator[Dow
         name = canonicalize_name(requirement.name)
         if not requirement.url and name not in held and not built & {name, ":all:"}:
             yield Download(what=name, pip=str(requirement))
-
-
-def _names(wanted: Sequence[ParsedRequirement]) -> str:
-    names = [item.requirement.name for item in wanted] or ["packages of conda"]
-    return first_names(names, _SHOWN)

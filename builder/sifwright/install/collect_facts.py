@@ -87,7 +87,7 @@ def _facts(plan: Plan, planned: PlanFacts, date: str) -> InstalledImage:
 
 
 def _definition(sif: Path) -> bytes:
-    return sif_image.data_of_kind(sif_image.read(sif), DataType.DEFINITION)
+    return sif_image.data_of(sif_image.read(sif), DataType.DEFINITION)
 
 
 def _licences(sif: Path) -> bytes:

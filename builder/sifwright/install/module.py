@@ -57,19 +57,16 @@ def describe(site: Site, facts: InstalledImage, central: str) -> Module:
         central=central,
         binds=tuple(_binds(site)),
         gpu=site.gpu_variable,
-        environment=tuple(_environment(facts)),
+        environment=(
+            # Else pip installs into the home directory where it can write nowhere else.
+            ("PIP_USER", "0"),
+            *([("WITH_CONDA", facts.with_conda)] if facts.with_conda else ()),
+        ),
         site_environment=facts.needs_site,
         description=help_text.description(site, facts),
         whatis=tuple(help_text.whatis(site, facts)),
         help=tuple(help_text.help_lines(site, facts, central)),
     )
-
-
-def _environment(facts: InstalledImage) -> Iterator[tuple[str, str]]:
-    # Else pip installs into the home directory where it can write nowhere else.
-    yield "PIP_USER", "0"
-    if facts.with_conda:
-        yield "WITH_CONDA", facts.with_conda
 
 
 def _binds(site: Site) -> Iterator[Bind]:

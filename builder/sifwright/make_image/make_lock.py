@@ -1,15 +1,17 @@
 """Make the lock of an image: build its steps, read what they installed, and look each up."""
 
-from __future__ import annotations
-
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from sifwright import __version__
 from sifwright.catalog import image_name
 from sifwright.errors import MachineError
+from sifwright.host.engines.apptainer import Apptainer
+from sifwright.images.contents.inventory import Inventory
 from sifwright.images.sif.copy_data import Range
+from sifwright.make_image.attest import provenance
+from sifwright.make_image.cache.store import CacheEntry
 from sifwright.make_image.choose_engine import choose_stepwise
 from sifwright.make_image.downloads.fetch_file import open_store
 from sifwright.make_image.lock import collect_files, debian, find_wheels, git_packs, installed
@@ -17,21 +19,13 @@ from sifwright.make_image.lock.debian import Listing
 from sifwright.make_image.lock_format.lock_file import Deb, Lock, LockedSource, Rpm, Unlocked, Wheel
 from sifwright.make_image.pack_layers.pack import SQUASHFS
 from sifwright.make_image.prepare_build import prepare_build
+from sifwright.make_image.resolve_request.base_image import BaseImage
+from sifwright.make_image.resolve_request.build_request import BuildRequest
+from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
 from sifwright.make_image.run_steps.step_engine import run_steps
+from sifwright.plan.model import Plan
 from sifwright.system import processes
-from sifwright.system.progress import Timer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from sifwright.host.engines.apptainer import Apptainer
-    from sifwright.images.contents.inventory import Inventory
-    from sifwright.make_image.cache.store import CacheEntry
-    from sifwright.make_image.resolve_request.base_image import BaseImage
-    from sifwright.make_image.resolve_request.build_request import BuildRequest
-    from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
-    from sifwright.plan.model import Plan
-    from sifwright.system.progress import Progress
+from sifwright.system.progress import Progress, Timer
 
 _IMAGES = {image_name.REGISTRY, *image_name.LOCAL, "localimage"}
 # The steps of Docker Engine run it in a container, without the machine's own.
@@ -155,26 +149,21 @@ def _python(
 def _sources(plan: Plan, results: Sequence[CacheEntry]) -> Iterator[LockedSource]:
     """Yield the sources with their pins, or what they were when they were used."""
     store = open_store()
-    used = {
-        (source.layer, source.source): source.digest
-        for entry in results
-        for source in entry.sources
-    }
-    for step in plan.steps:
-        for source in step.sources:
-            if digest := source.digest or used.get((step.layer.name, source.name), ""):
-                locked = LockedSource(
-                    layer=step.layer.name,
-                    name=source.name,
-                    kind=source.kind,
-                    address=source.url,
-                    ref=source.ref if source.kind == "git" else source.version,
-                    digest=digest,
-                )
-                if source.submodules:
-                    yield from git_packs.with_submodules(locked, store)
-                else:
-                    yield locked
+    used = (source for entry in results for source in entry.sources)
+    for layer, source, digest in provenance.sources(plan, used):
+        if digest:
+            locked = LockedSource(
+                layer=layer,
+                name=source.name,
+                kind=source.kind,
+                address=source.url,
+                ref=source.ref if source.kind == "git" else source.version,
+                digest=digest,
+            )
+            if source.submodules:
+                yield from git_packs.with_submodules(locked, store)
+            else:
+                yield locked
 
 
 def _tools(engine: Apptainer, base: BaseImage) -> dict[str, str]:

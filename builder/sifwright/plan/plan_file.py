@@ -8,21 +8,10 @@ from functools import cache
 from typing import Any
 
 from sifwright.catalog.model import Value
-from sifwright.plan.model import Plan
+from sifwright.plan.model import Plan, StepSource
 
 # Path of the plan in every image of ours.
 IN_IMAGE = b"opt/sifwright/plan.json"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SourceFacts:
-    """One version of a source; `digest` is empty where no pin was known."""
-
-    name: str
-    version: str
-    url: str
-    ref: str
-    digest: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +21,7 @@ class StepFacts:
     layer: str
     id: str
     options: Mapping[str, Value] = field(default_factory=dict)
-    sources: tuple[SourceFacts, ...] = ()
+    sources: tuple[StepSource, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,9 +65,10 @@ def _step(document: Mapping[str, Any]) -> StepFacts:
     )
 
 
-def _source(document: Mapping[str, Any]) -> SourceFacts:
-    known = ("name", "version", "url", "ref", "digest")
-    return SourceFacts(**{name: str(document.get(name, "")) for name in known})
+def _source(document: Mapping[str, Any]) -> StepSource:
+    names = ("name", "kind", "url", "ref", "version", "digest")
+    known: dict[str, Any] = {name: str(document.get(name, "")) for name in names}
+    return StepSource(**known)
 
 
 def _texts(document: Mapping[str, Any]) -> dict[str, str]:

@@ -37,7 +37,8 @@ def targets(layer: Layer) -> str:
 def describe(build: LayerBuild) -> str:
     """Return a build in one line."""
     kind = " ".join(filter(None, dict.fromkeys((build.vendor, build.variant, build.processor))))
-    return f"{build.by}: {kind} on {build.base}, {build.depth} on {build.machine} ({build.date}): {build.what}"
+    tried = f"{build.depth} on {build.machine} ({build.date})"
+    return f"{build.by}: {kind} on {build.base}, {tried}: {build.what}"
 
 
 def deepest_build(plan: Plan, step: Step) -> LayerBuild | None:

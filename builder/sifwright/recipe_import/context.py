@@ -10,6 +10,7 @@ from pathlib import Path
 from docker.utils.build import Pattern
 
 from sifwright.catalog.script_rules import refuse_text
+from sifwright.errors import ErrorWithFix
 from sifwright.system import small_file
 
 # A layer carries small files (load_catalog.py); what is large is downloaded, with a pin.
@@ -18,12 +19,8 @@ MAX_TOTAL_BYTES = 16 << 20
 _LARGE = "Have it downloaded, with a pin (docs/reference/layers.md, Sources)."
 
 
-class ContextError(ValueError):
+class ContextError(ErrorWithFix, ValueError):
     """A source that cannot be copied: what is wrong, and what to do."""
-
-    def __init__(self, message: str, fix: str) -> None:
-        super().__init__(message)
-        self.fix = fix
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

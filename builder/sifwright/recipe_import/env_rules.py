@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Literal
 
 from sifwright.catalog.model import EnvRule
 from sifwright.catalog.script_rules import refuse_text
@@ -118,12 +119,10 @@ def rules(name: str, raw: str, known: Lookup, base: Lookup) -> list[EnvRule]:
     return result
 
 
-def _rule(name: str, action: str, value: str) -> EnvRule:
+def _rule(name: str, action: Literal["set", "prepend", "append"], value: str) -> EnvRule:
     if problem := refuse_text(value):
         raise shell_words.WordError(f"{name}: {problem.what}")
-    if action == "prepend":
-        return EnvRule(name=name, action="prepend", value=value)
-    return EnvRule(name=name, action="append" if action == "append" else "set", value=value)
+    return EnvRule(name=name, action=action, value=value)
 
 
 def _around_itself(name: str, raw: str, known: Lookup) -> tuple[str | None, str | None]:

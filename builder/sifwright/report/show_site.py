@@ -154,14 +154,13 @@ def _images(site: Site) -> list[tuple[str, str]]:
         ("layout", f"{site.layout}, {site.compression}"),
         *site_policy.facts(site),
         ("jobs that build", ", ".join(_pairs(site.builds.directives)) if site.builds else ""),
-        *((layer, _values(options)) for layer, options in site.options.items()),
+        *(
+            (layer, ", ".join(f"{key} {value}" for key, value in options.items()))
+            for layer, options in site.options.items()
+        ),
         ("for docker.io", site.registry_mirror),
         *(_containers(site) if "container" in site.run_in else ()),
     ]
-
-
-def _values(options: Mapping[str, object]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in options.items())
 
 
 def _containers(site: Site) -> list[tuple[str, str]]:

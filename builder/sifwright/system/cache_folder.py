@@ -35,14 +35,18 @@ def downloads() -> Path:
     return root().with_name(_DOWNLOADS)
 
 
-def make(folder: Path) -> None:
-    """Make the cache's folders, for us alone; raises `MachineError` if they cannot be used."""
+def make(folder: Path) -> Path:
+    """Make and return the cache's folders, for us alone.
+
+    Raises `MachineError` if they cannot be used.
+    """
     with translate_errors(folder):
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in _folders(folder):
             path.mkdir(mode=0o700, exist_ok=True)
             _refuse_others(path)
         liveness.clock(folder)  # writes: a cache that cannot be written is refused here
+    return folder
 
 
 def make_unless_read_only(folder: Path) -> bool:

@@ -5,6 +5,7 @@ Everything is made in a temporary folder on the same file system and moved from 
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -29,6 +30,16 @@ def name_file_in_errors(path: Path) -> Iterator[None]:
         if error.filename is not None or error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextmanager
+def open_descriptor(path: Path | bytes, flags: int, near: int | None = None) -> Iterator[int]:
+    """Yield the descriptor of a path, which may be below the folder `near`. Raises `OSError`."""
+    descriptor = os.open(path, flags, dir_fd=near)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def publish(finished: Path, path: Path) -> None:
@@ -126,12 +137,8 @@ def relink(link: Path, target: str, folder: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make a rename in the folder durable (fsync(2): the entry is not synced with the file)."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with name_file_in_errors(folder):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with name_file_in_errors(folder), open_descriptor(folder, os.O_RDONLY) as number:
+        os.fsync(number)
 
 
 def sha256_of_blocks(blocks: Iterable[bytes | memoryview]) -> str:
@@ -139,6 +146,10 @@ def sha256_of_blocks(blocks: Iterable[bytes | memoryview]) -> str:
     for block in blocks:
         digest.update(block)
     return digest.hexdigest()
+
+
+def sha256_of_json(*facts: object) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def sha256(path: Path) -> str:

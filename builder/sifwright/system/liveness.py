@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from sifwright.system import small_file
+from sifwright.system.files import open_descriptor
 
 BEAT_SECONDS = 5.0
 # File of a folder with claims; touched, it has the time there.
@@ -142,16 +143,15 @@ def hold(path: Path, holder: ProcessIdentity) -> Iterator[None]:
 @contextmanager
 def heartbeat(path: Path) -> Iterator[None]:
     """Touch the file or folder every few seconds inside, whatever its name is by then."""
-    descriptor = os.open(path, os.O_RDONLY)
     stop = threading.Event()
-    thread = threading.Thread(target=_beat, args=(descriptor, stop), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-        os.close(descriptor)
+    with open_descriptor(path, os.O_RDONLY) as number:
+        thread = threading.Thread(target=_beat, args=(number, stop), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
 
 
 def clock(root: Path) -> float:

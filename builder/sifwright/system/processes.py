@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -147,11 +147,9 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _signal_group(process: subprocess.Popen[Any], number: signal.Signals) -> None:
-    try:
+    # Gone already, or a group of which only processes of other (mapped) users are left.
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
-    except (ProcessLookupError, PermissionError):
-        # Gone already, or a group of which only processes of other (mapped) users are left.
-        return
 
 
 def run_or_fail(command: Sequence[str]) -> None:

@@ -101,12 +101,9 @@ def _print(result: Audit) -> None:
     )
     if result.findings:
         print_table(table(heads, (map(escape_name, row) for row in rows), wrapped=("why",)))
-    print_lines(map(escape_name, _lines(result)))
-
-
-def _lines(result: Audit) -> list[str]:
-    return [
+    lines = [
         f"{len(result.findings)} findings in {result.image}",
         *(f"compared: {line}" for line in result.compared),
         *(f"not compared: {line}" for line in result.unchecked),
     ]
+    print_lines(map(escape_name, lines))

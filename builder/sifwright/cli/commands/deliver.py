@@ -3,7 +3,6 @@
 import os
 import shlex
 from argparse import Namespace
-from collections.abc import Iterator
 from pathlib import Path
 
 from sifwright.catalog import image_name
@@ -12,7 +11,7 @@ from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import matrix
 from sifwright.cli.options.context import load
 from sifwright.cli.options.output import print_lines
-from sifwright.errors import Problem, UsageError
+from sifwright.errors import UsageError
 from sifwright.make_image.deliver import deliver_image, engine_needs
 from sifwright.make_image.deliver.deliver_image import SUFFIXES
 from sifwright.make_image.deliver.edf import absent_mounts, edf
@@ -63,7 +62,8 @@ def run(arguments: Namespace) -> None:
         raise UsageError.of("there is no such file", where=str(sif), fix=fix)
     parts = _parts(site, form)
     mounts = "edf" in parts and not arguments.elsewhere
-    if problems := tuple(_problems(site, sif, mounts=mounts)):
+    absent = absent_mounts(site, os.environ) if mounts else ()
+    if problems := (*engine_needs.image_problems(site, sif), *absent):
         raise UsageError(*problems)
     print_lines(engine_needs.image_notes(site, sif), note)
     name = f"localhost/{image_name.of_engine(image.name, site.name, values)}"
@@ -88,12 +88,6 @@ def _require_engine(site: Site, form: str) -> None:
     if form == "edf" and site.container_product != _EDF_ENGINE:
         message = f"site '{site.name}' has no Container Engine, which reads EDF files"
         raise UsageError.of(message, where="--as edf", fix="Leave it out, or name another form.")
-
-
-def _problems(site: Site, sif: Path, *, mounts: bool) -> Iterator[Problem]:
-    yield from engine_needs.image_problems(site, sif)
-    if mounts:
-        yield from absent_mounts(site, os.environ)
 
 
 def _parts(site: Site, form: str) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """The command `diff`: compare two sides, and say what differs as data or as lines."""
 
 from argparse import Namespace
-from collections.abc import Iterator
 
 from sifwright.catalog.model import Catalog
 from sifwright.cli.options import arguments as shared
@@ -51,7 +50,12 @@ def _compared(arguments: Namespace) -> Comparison:
 
 def compare(old: Side, new: Side) -> Comparison:
     """Compare two sides in all that both have."""
-    sides, notes = (old, new), tuple(_notes(old, new))
+    sides = (old, new)
+    notes = tuple(
+        f"{side.name} is no image of sifwright: it has no plan to compare"
+        for side in sides
+        if side.plan is None
+    )
     plan = None
     if old.plan and new.plan:
         plan = plans.compare(old.plan, new.plan, (old.inputs, new.inputs))
@@ -66,9 +70,3 @@ def compare(old: Side, new: Side) -> Comparison:
         stacks=(before, after),
         notes=notes,
     )
-
-
-def _notes(old: Side, new: Side) -> Iterator[str]:
-    for side in (old, new):
-        if side.plan is None:
-            yield f"{side.name} is no image of sifwright: it has no plan to compare"

@@ -56,7 +56,7 @@ def run(arguments: Namespace) -> None:
 
 def _statement(image: str, name: str) -> str:
     """Return a JSON document in a SIF; raises `UsageError` without one."""
-    text = sif_file.data_of_name(sif_file.read(Path(image)), name)
+    text = sif_file.data_of(sif_file.read(Path(image)), name)
     if not text:
         fix = f"Build it with this release; of an image of an engine, {name} is beside its record."
         raise UsageError.of(f"has no {name}", where=image, fix=fix)

@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> None:
 
 def _licences(sif: Path) -> Iterator[str]:
     """Yield notes about licences, by the SBOM of the image, else by its files."""
-    sbom = sif_file.data_of_kind(sif_file.read(sif), DataType.SBOM)
+    sbom = sif_file.data_of(sif_file.read(sif), DataType.SBOM)
     with suppress(ValueError):
         if sbom and (names := restricted(sbom)):
             yield (

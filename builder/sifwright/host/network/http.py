@@ -232,6 +232,17 @@ def _of_server(
         return b"".join(pieces)
 
 
+def pieces(answer: Response) -> Iterator[bytes]:
+    """Yield the bytes of a large answer. Raises `OSError` if fewer came than were promised."""
+    size = 0
+    for piece in answer.iter_content(1 << 20):
+        size += len(piece)
+        yield piece
+    promised = answer.headers.get("Content-Length", str(size))
+    if promised != str(size):
+        raise OSError(f"{size} of {promised} bytes came")
+
+
 def refusal(where: str, message: str) -> MachineError:
     """Return the error of an address that does not give what it should."""
     return MachineError.of(message, where=redact_url(where), fix=NETWORK_FIX)

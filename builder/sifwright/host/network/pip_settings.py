@@ -56,11 +56,6 @@ def settings() -> dict[str, str]:
     return values | dict(mirrors.load().pip)
 
 
-def redirected(index: str) -> str:
-    """Return the address of a layer's extra index by the mirrors file; empty if it has none."""
-    return mirrors.load().redirect(index, *mirrors.DOWNLOADS)
-
-
 def of_build(index: str = "") -> dict[str, str]:
     """Return the settings that the build will see, and no others; `index` replaces the first index.
 

@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 
 from sifwright.catalog import mirrors
 from sifwright.catalog.schema import did_you_mean
+from sifwright.errors import ErrorWithFix
 from sifwright.host.network import credentials
 from sifwright.host.network import http as web
 
@@ -43,12 +44,10 @@ ACCEPT = {
 _PLAIN = web.HttpOptions(netrc=False)
 
 
-class RegistryError(Exception):
-    """The registry does not say which image it is; the message says why, `fix` what to do."""
+class RegistryError(ErrorWithFix):
+    """The registry does not say which image it is; the message says why."""
 
-    def __init__(self, message: str, fix: str = ABSENT_FIX) -> None:
-        super().__init__(message)
-        self.fix = fix
+    fix = ABSENT_FIX
 
 
 class ImageNotFoundError(RegistryError):
@@ -58,8 +57,7 @@ class ImageNotFoundError(RegistryError):
 class RegistryUnreachableError(RegistryError):
     """A registry that cannot be asked now; the image may exist."""
 
-    def __init__(self, message: str, fix: str = mirrors.NETWORK_FIX) -> None:
-        super().__init__(message, fix)
+    fix = mirrors.NETWORK_FIX
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

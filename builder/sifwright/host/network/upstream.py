@@ -1,6 +1,5 @@
 """Lookups of sources upstream or at the mirror: the commit of a ref, the sha256 of a file."""
 
-import hashlib
 import os
 import tempfile
 
@@ -11,7 +10,6 @@ from sifwright.plan.sources import fill
 from sifwright.system import files, processes
 
 _GIT_SECONDS, _FETCH_SECONDS = 60, 1800
-_PIECE = 1 << 20
 
 
 class LookupFailedError(Exception):
@@ -28,7 +26,7 @@ def digest(source: Source, version: str) -> str:
         if archive.sha256:
             return archive.sha256
         url = archive.address
-    address = mirrors.load().redirect(url, *mirrors.DOWNLOADS)
+    address = mirrors.redirect_download(url)
     path = mirrors.local_path(address)
     try:
         return files.sha256(path) if path else _sha256_of_download(address)
@@ -98,13 +96,6 @@ def git(*arguments: str, seconds: float = _FETCH_SECONDS) -> str:
 
 def _sha256_of_download(address: str) -> str:
     """Return the sha256 of the stored bytes, without the transfer's compression."""
-    sha256, size = hashlib.sha256(), 0
     with http.open_response(address, large=True) as answer:
         answer.raise_for_status()
-        for piece in answer.iter_content(_PIECE):
-            sha256.update(piece)
-            size += len(piece)
-        promised = answer.headers.get("Content-Length", str(size))
-    if promised != str(size):
-        raise OSError(f"{size} of {promised} bytes came")
-    return sha256.hexdigest()
+        return files.sha256_of_blocks(http.pieces(answer))

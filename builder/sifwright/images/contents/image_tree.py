@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from sifwright.errors import ErrorWithFix
+
 _Value = TypeVar("_Value", str, bytes)
 # The kernel's limit of links (ELOOP), and a depth that no path has (PATH_MAX allows 2048).
 _MOST_LINKS, _DEEPEST = 40, 1024
@@ -26,12 +28,8 @@ _MOST_READ = 256 << 20
 _MOST_LOOKED_UP = 1 << 30
 
 
-class BadImage(Exception):
-    """An image that cannot be read; the text does not name it, `fix` says what to do."""
-
-    def __init__(self, message: str, fix: str = "") -> None:
-        super().__init__(message)
-        self.fix = fix
+class BadImage(ErrorWithFix):
+    """An image that cannot be read; the text does not name it."""
 
 
 @dataclass(slots=True)

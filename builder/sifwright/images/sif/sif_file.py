@@ -106,15 +106,11 @@ def sha256_of(*ranges: Range) -> str:
     return sha256_of_blocks(chain.from_iterable(map(_blocks, ranges)))
 
 
-def data_of_kind(image: SifImage, kind: DataType) -> bytes:
-    """Return the first small object of a kind; without one, no bytes; raise `SifError`."""
-    first = next((item for item in image.descriptors if item.data_type == kind), None)
-    return data(image.path, first) if first else b""
-
-
-def data_of_name(image: SifImage, name: str) -> bytes:
-    """Return the small object of a name; without one, no bytes; raise `SifError`."""
-    first = next((item for item in image.descriptors if item.name == name), None)
+def data_of(image: SifImage, wanted: DataType | str) -> bytes:
+    """Return the first small object of a kind or name; without one, no bytes; raise `SifError`."""
+    first = next(
+        (item for item in image.descriptors if wanted in {item.data_type, item.name}), None
+    )
     return data(image.path, first) if first else b""
 
 

@@ -8,6 +8,8 @@ from array import array
 from dataclasses import astuple, dataclass
 from typing import Self
 
+from sifwright.errors import ErrorWithFix
+
 _MAGIC = 0x73717368
 _SUPERBLOCK = struct.Struct("<5I6H8Q")
 SUPERBLOCK_BYTES = _SUPERBLOCK.size
@@ -36,12 +38,8 @@ UNCOMPRESSED = 1 << 24
 BLOCK_BYTES = UNCOMPRESSED - 1
 
 
-class BadSquashfs(ValueError):
-    """The bytes are not a squashfs that can be read here; the text says why, `fix` the way out."""
-
-    def __init__(self, message: str, fix: str = "") -> None:
-        super().__init__(message)
-        self.fix = fix
+class BadSquashfs(ErrorWithFix, ValueError):
+    """The bytes are not a squashfs that can be read here; the text says why."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

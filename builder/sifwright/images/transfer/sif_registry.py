@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -161,8 +162,7 @@ def _download(client: Client, blobs: Sequence[Blob], target: Path) -> None:
 
 def _copy(client: Client, blob: Blob, target: BinaryIO) -> None:
     source = CheckedStream(Resumed(client, blob), blob.digest, blob.size)
-    while data := source.read(_BLOCK):
-        target.write(data)
+    shutil.copyfileobj(source, target, _BLOCK)
     source.finish()
 
 

@@ -1,52 +1,61 @@
 """Check the record of an installation: a damaged one must not lead out of the prefix."""
 
-from __future__ import annotations
-
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache
 from pathlib import PurePath
+from typing import Any
+
+import jsonschema_rs
 
 # The first digits of a plan's id; with a number, the version that replaces a damaged one.
-_VERSION = re.compile(r"[0-9a-f]{12}(-[0-9]+)?")
-Checks = Mapping[str, Callable[[str], bool]]
+_VERSION = {"type": "string", "pattern": "^[0-9a-f]{12}(-[0-9]+)?$"}
+_PATHS = {"type": "array", "items": {"type": "string", "format": "below"}}
+_ENTRY = {
+    "type": "object",
+    "properties": {
+        "folder": _VERSION,
+        "modulefiles": _PATHS,
+        "settings": {"type": "array", "items": {"type": "string", "minLength": 1}},
+    },
+    "required": ["folder", "modulefiles"],
+}
+_RECORD = {
+    "type": "object",
+    "properties": {
+        "prefix": {"type": "string"},
+        "files": _PATHS,
+        "folders": {"type": "array", "items": {"type": "string"}},
+        "unfinished": {"type": ["object", "null"], "propertyNames": _VERSION},
+        "versions": {
+            "type": "object",
+            "propertyNames": {"format": "below", "pattern": "^[^/]*$"},
+            "additionalProperties": _ENTRY,
+        },
+    },
+    "required": ["prefix", "versions"],
+}
 
 
-def damaged_parts(record: object) -> Iterator[str]:
-    """Yield the keys whose values `install` does not write."""
-    prefix = record.get("prefix") if isinstance(record, dict) else None
-    if not isinstance(record, dict) or not isinstance(prefix, str):
-        yield "prefix"
-        return
-    above = {str(path) for path in (PurePath(prefix), *PurePath(prefix).parents)}
-    lists = {"files": _is_below, "folders": above.__contains__}
-    yield from _damaged_lists(record, lists)
-    images = record.get("unfinished") or {}
-    if not isinstance(images, dict) or not all(map(_is_version, images)):
-        yield "unfinished"
-    versions = record.get("versions")
-    if not isinstance(versions, dict):
-        yield "versions"
-        return
-    lists = {"modulefiles": _is_below, "settings": bool}
-    for plan_id, entry in versions.items():
-        is_name = _is_below(plan_id) and "/" not in plan_id
-        if is_name and isinstance(entry, dict) and _is_version(entry.get("folder")):
-            yield from _damaged_lists({"modulefiles": None, **entry}, lists)
-        else:
-            yield "versions"
+def damaged_part(record: Mapping[str, Any]) -> str:
+    """Return a key whose value `install` does not write, with those above it, or ''."""
+    try:
+        _validator().validate(record)
+    except jsonschema_rs.ValidationError as error:
+        missing = getattr(error.kind, "property", "prefix")
+        return ".".join(map(str, error.instance_path)) or missing
+    except UnicodeEncodeError as error:
+        # Half of a character: JSON can hold it, and Unicode has none.
+        return ascii(error.object)[1:20]
+    prefix = PurePath(record["prefix"])
+    above = {str(path) for path in (prefix, *prefix.parents)}
+    return "" if above.issuperset(record.get("folders", ())) else "folders"
 
 
-def _damaged_lists(values: Mapping[str, object], checks: Checks) -> Iterator[str]:
-    for key, is_right in checks.items():
-        entries = values.get(key, [])
-        if not isinstance(entries, list) or not all(
-            isinstance(entry, str) and is_right(entry) for entry in entries
-        ):
-            yield key
-
-
-def _is_version(value: object) -> bool:
-    return isinstance(value, str) and bool(_VERSION.fullmatch(value))
+@cache
+def _validator() -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(
+        _RECORD, formats={"below": _is_below}, validate_formats=True
+    )
 
 
 def _is_below(value: str) -> bool:

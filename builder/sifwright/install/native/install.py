@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 
 from sifwright.catalog.model import LayerFile
-from sifwright.errors import TestError
 from sifwright.install.native import host_needs, install_steps, tree_snapshot
 from sifwright.install.native.claim import claimed
 from sifwright.install.native.install_steps import HostSteps, kept_files, with_parents
@@ -216,8 +215,8 @@ def _update_version(request: NativeRequest, steps: HostSteps) -> None:
 
 
 def _test(request: NativeRequest, steps: HostSteps) -> None:
-    if steps.test(request.version, None) != 0:
-        raise TestError(steps.watcher.problem(install_steps.TEST_FAILED))
+    status = steps.test(request.version, None)
+    steps.watcher.refuse_failed_test(status, install_steps.TEST_FAILED)
     steps.watcher.timer.finish("done")
 
 

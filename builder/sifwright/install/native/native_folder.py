@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sifwright.errors import UsageError
-from sifwright.install.native.check_record import damaged_parts
+from sifwright.install.native.check_record import damaged_part
 from sifwright.system import access, cache_folder, liveness, small_file
 from sifwright.system.os_errors import nearest_existing_parent
 from sifwright.system.terminal import first_names
@@ -177,7 +177,7 @@ class NativeFolder:
         except (OSError, ValueError) as error:
             message = f"cannot be read: {error}"
             raise UsageError.of(message, where=str(self.record), fix=fix) from error
-        if part := next(damaged_parts(record), ""):
+        if part := damaged_part(record):
             message = f"is damaged: '{part}' has a value that 'sifwright install' does not write"
             raise UsageError.of(message, where=str(self.record), fix=fix)
         return record

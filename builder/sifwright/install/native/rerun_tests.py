@@ -1,6 +1,5 @@
 """Run the layers' tests again in an installation."""
 
-from sifwright.errors import TestError
 from sifwright.install.native.install_steps import TEST_FAILED, run_tests
 from sifwright.install.native.native_folder import NativeFolder
 from sifwright.make_image.resolve_request.output_parser import OutputParser
@@ -18,5 +17,5 @@ def rerun_tests(folder: NativeFolder, progress: Progress) -> None:
     with Timer(progress) as timer, workspace(temporary_root()) as scratch:
         timer.start("test")
         watcher = OutputParser(timer=timer, fix=f"Show all of it with --verbose. {look}")
-        if run_tests(version.folder, None, scratch, scratch / "log", watcher) != 0:
-            raise TestError(watcher.problem(TEST_FAILED))
+        status = run_tests(version.folder, None, scratch, scratch / "log", watcher)
+        watcher.refuse_failed_test(status, TEST_FAILED)

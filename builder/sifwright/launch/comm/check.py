@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from sifwright.catalog.model import Site
-from sifwright.catalog.pmi import ImageMpi
 from sifwright.catalog.project_folder import project_folder
 from sifwright.errors import MachineError, Problem, TestError, UsageError, quoted
 from sifwright.launch import job_image_mpi
@@ -144,7 +143,12 @@ def _command(
     before, local, nodes = shlex.split(wanted.launch), [], max(wanted.nodes, 1)
     if not before:
         shape = start.shape(site, wanted.nodes, wanted.ranks_per_node)
-        shape = replace(shape, environment=wanted.environment, mpi=_mpi(output, wanted))
+        mpi = (
+            job_image_mpi.of_environment(wanted.environment)
+            if wanted.environment
+            else job_image_mpi.of_record(output.link)
+        )
+        shape = replace(shape, environment=wanted.environment, mpi=mpi)
         nodes, before = shape.nodes, start.launcher(site, shape, environ)
         local = [] if before else ["--nproc-per-node", str(shape.ranks_per_node)]
     if before and shutil.which(before[0]) is None:
@@ -158,12 +162,6 @@ def _command(
     program = [*local, start.SCRIPT, *_options(site, wanted, start.WORK)]
     engine = preflight.engine()
     return [*before, *start.container(engine, site, output.link, work_dir, program)]
-
-
-def _mpi(output: ImageFolder, wanted: BenchmarkRequest) -> ImageMpi | None:
-    if wanted.environment:
-        return job_image_mpi.of_environment(wanted.environment)
-    return job_image_mpi.of_record(output.link)
 
 
 def _options(site: Site, wanted: BenchmarkRequest, results_folder: str) -> list[str]:

@@ -77,7 +77,11 @@ def build_jobs(chains: Sequence[Sequence[Task]], queued: Mapping[str, str]) -> l
     return [
         BuildJob(
             tasks=tuple(members),
-            images=_images(members[-1].key, chains),
+            images=tuple(
+                chain[0].image
+                for chain in chains
+                if any(task.key == members[-1].key for task in chain)
+            ),
             after=last.get(group_of.get(parent, ""), "") or queued.get(parent, ""),
         )
         for members in groups.values()
@@ -92,7 +96,3 @@ def _joins(task: Task, tasks: Mapping[str, Task], children: Mapping[str, int]) -
         return False
     mine, other = task.resources, parent.resources
     return (mine.cores, mine.memory_gb) == (other.cores, other.memory_gb)
-
-
-def _images(key: str, chains: Sequence[Sequence[Task]]) -> tuple[str, ...]:
-    return tuple(chain[0].image for chain in chains if any(task.key == key for task in chain))

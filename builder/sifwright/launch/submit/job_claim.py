@@ -16,8 +16,7 @@ def alone(jobs: Path) -> Iterator[None]:
 
     Raises `MachineError` if another command has it, on any machine with this cache.
     """
-    root = cache_folder.root()
-    cache_folder.make(root)
+    root = cache_folder.make(cache_folder.root())
     with claims.try_claim(root, _key(jobs)) as is_ours:
         if not is_ours:
             message = "another command submits or cancels jobs now"

@@ -51,8 +51,7 @@ def step_cache() -> SharedFolder:
 
     Raises `MachineError` if it cannot be written: no job could keep what it makes.
     """
-    root = cache_folder.root()
-    cache_folder.make(root)
+    root = cache_folder.make(cache_folder.root())
     with cache_folder.translate_errors(root):
         file = root / _IDENTITY
         # It is written once, and no other folder has it.

@@ -1,7 +1,5 @@
 """The tasks that an image, or an installation on the host, lacks."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 
 from sifwright.catalog.layer_builds import Resources
@@ -11,6 +9,7 @@ from sifwright.make_image.resolve_request.build_request import BuildRequest
 from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.make_image.run_steps.step_keys import CachedSteps
 from sifwright.plan.model import Plan
+from sifwright.system.files import sha256_of_json
 
 
 def image_tasks(request: BuildRequest, words: Sequence[str]) -> Iterator[Task]:
@@ -25,7 +24,7 @@ def image_tasks(request: BuildRequest, words: Sequence[str]) -> Iterator[Task]:
     inputs = Inputs.recorded(request.base, request.output.pins_folder)
     cached = len(CachedSteps.of(plan.site, inputs, Store.look()).leading(plan))
     for step in plan.steps[cached:]:
-        key = _key(step.id, plan.site.processor, plan.site.compression)
+        key = sha256_of_json(step.id, plan.site.processor, plan.site.compression)
         layer = step.layer.name
         yield Task(
             key=key,
@@ -36,7 +35,7 @@ def image_tasks(request: BuildRequest, words: Sequence[str]) -> Iterator[Task]:
             resources=step.layer.resources,
         )
         parent = key
-    key = _key(str(request.output.folder.absolute()), plan.id, dict(request.expected))
+    key = sha256_of_json(str(request.output.folder.absolute()), plan.id, dict(request.expected))
     yield Task(key=key, name=IMAGE, parent=parent, image=image, words=tuple(words))
 
 
@@ -49,14 +48,10 @@ def installation_task(plan: Plan, folder: str, words: Sequence[str]) -> Task:
         hours=sum(item.hours for item in wanted),
     )
     return Task(
-        key=_key(folder, plan.id),
+        key=sha256_of_json(folder, plan.id),
         name="install",
         parent="",
         image=f"{plan.site.name}/{plan.image.name}",
         words=tuple(words),
         resources=resources,
     )
-
-
-def _key(*facts: object) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

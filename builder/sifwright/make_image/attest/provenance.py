@@ -1,18 +1,12 @@
 """Provenance of an image: an in-toto statement with SLSA provenance v1."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
 from sifwright import __version__
 from sifwright.host.network.http import redact_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from sifwright.plan.model import Plan, StepSource
-    from sifwright.plan.source_digest import SourceDigest
+from sifwright.plan.model import Plan, StepSource
+from sifwright.plan.source_digest import SourceDigest
 
 _HOME = "urn:sifwright"
 _SHA256_DIGITS, _SHA1_DIGITS = 64, 40

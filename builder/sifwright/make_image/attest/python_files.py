@@ -1,18 +1,13 @@
 """The files that pip installed, each package by the digest of its RECORD."""
 
-from __future__ import annotations
-
 import posixpath
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from sifwright.make_image.attest.properties import PLACE, RECORD
 from sifwright.make_image.attest.write_statements import SBOM
 from sifwright.system import small_file
 from sifwright.system.terminal import first_names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 _SHOWN = 5
 

@@ -1,11 +1,9 @@
 """The bill of materials of an image, as CycloneDX 1.6: the same contents give the same bytes."""
 
-from __future__ import annotations
-
 import json
 import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid5
 
 from cyclonedx.contrib.license.factories import LicenseFactory
@@ -16,16 +14,12 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 from packaging.utils import canonicalize_name
 
+from sifwright.images.contents.inventory import Inventory
+from sifwright.images.contents.packages import Package
 from sifwright.make_image.attest.properties import PLACE, RECORD
 from sifwright.make_image.attest.provenance import sources
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from sifwright.images.contents.inventory import Inventory
-    from sifwright.images.contents.packages import Package
-    from sifwright.plan.model import Plan
-    from sifwright.plan.source_digest import SourceDigest
+from sifwright.plan.model import Plan
+from sifwright.plan.source_digest import SourceDigest
 
 _TYPES = {"debian": "deb", "rpm": "rpm", "python": "pypi"}
 _SHA256_DIGITS = 64

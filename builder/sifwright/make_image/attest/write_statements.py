@@ -66,7 +66,7 @@ class Statements:
 
 def carried(image: SifImage) -> list[SifObject]:
     """Return the SBOM of a SIF for one with the same tree; its provenance is of other bytes."""
-    return _bill(sif_file.data_of_name(image, SBOM))
+    return _bill(sif_file.data_of(image, SBOM))
 
 
 def _bill(sbom: bytes) -> list[SifObject]:

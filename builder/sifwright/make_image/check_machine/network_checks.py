@@ -13,7 +13,7 @@ from typing import NamedTuple
 from packaging.requirements import Requirement
 
 from sifwright.catalog import mirrors
-from sifwright.catalog.mirrors import Mirrors
+from sifwright.catalog.mirrors import Mirrors, redirect_download
 from sifwright.catalog.model import Download
 from sifwright.errors import Problem
 from sifwright.host.network import http, pip_settings, registry, sdist, upstream, wheel_tags
@@ -54,7 +54,7 @@ def problems(
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         yield from filter(None, pool.map(lambda check: check(), _checks(steps, machine, image)))
     packages = [
-        (step.layer.name, requirement, pip_settings.redirected(index))
+        (step.layer.name, requirement, redirect_download(index))
         for step in steps
         for requirement, index in step.packages()
     ]
@@ -137,7 +137,7 @@ def _sdist_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem | 
 
 
 def _url_problem(step: Step, download: Download, machine: Mapping[str, str]) -> Problem | None:
-    given = mirrors.load().redirect(step.options[download.option].text, *mirrors.DOWNLOADS)
+    given = redirect_download(step.options[download.option].text)
     base = given or machine.get(download.machine, "")
     address = f"{base.rstrip('/')}/{step.filled(download.url)}"
     answer = http.unreachable(address)

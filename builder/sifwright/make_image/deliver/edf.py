@@ -3,19 +3,15 @@
 The keys are those of eth-cscs/cscs-docs, docs/software/container-engine/edf.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tomli_w
 
+from sifwright.catalog.model import Site
 from sifwright.errors import Problem
-
-if TYPE_CHECKING:
-    from sifwright.catalog.model import Site
 
 # A variable of a path in a site's file; EDF files need the braces.
 _VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")

@@ -1,19 +1,14 @@
 """Look for the parts of an image that an engine needs, before a delivery is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Site
 from sifwright.errors import Problem
 from sifwright.images.contents.layer_stack import LayerStack, topmost
 from sifwright.images.model import ARCHITECTURES
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import architecture_of
-
-if TYPE_CHECKING:
-    from sifwright.catalog.model import Site
 
 _ENVIRONMENT = ".singularity.d/actions/exec"
 # The Container Engine's NCCL plugin opens this name, which CUDA's wheels and small images lack:

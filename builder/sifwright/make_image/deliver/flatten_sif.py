@@ -98,8 +98,8 @@ def _contents(image: SifImage, partition: Partition | Composed) -> Contents[Part
         raise UsageError.of(message, where=str(image.path), fix=fix)
     return Contents(
         partitions=[partition],
-        definition=sif_file.data_of_kind(image, DataType.DEFINITION),
-        metadata=sif_file.data_of_kind(image, DataType.GENERIC_JSON) or None,
+        definition=sif_file.data_of(image, DataType.DEFINITION),
+        metadata=sif_file.data_of(image, DataType.GENERIC_JSON) or None,
         arch=arch,
         objects=write_statements.carried(image),
     )

@@ -3,25 +3,21 @@
 It has `manifest.json` of `docker save` as well, so Docker Engine loads it, too.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
 import shutil
 import subprocess
 import tarfile
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
 
 from sifwright.errors import BuildError, MachineError
 from sifwright.images.oci.oci_layout import blob_name
 from sifwright.images.oci.streams import CheckedStream
 from sifwright.images.transfer.sif_parts import INDEX, MANIFEST, described
 from sifwright.system import files
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 _CONFIG = "application/vnd.oci.image.config.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import codecs
-import hashlib
-import json
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +18,7 @@ from sifwright.make_image.docker.archives import ENTER
 from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.run_steps import build_folder
 from sifwright.render import build_files
+from sifwright.system.files import sha256_of_json
 from sifwright.system.liveness import ProcessIdentity, has_ended
 from sifwright.system.tempdirs import name_folder_in_errors, workspace
 
@@ -63,8 +62,7 @@ class DockerBuild:
 
     def key(self, *facts: object) -> str:
         """Return the key of an image that these facts and the build's environment decide."""
-        text = json.dumps([*facts, self.build_environment], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return sha256_of_json(*facts, self.build_environment)
 
     @contextmanager
     def run_archive(

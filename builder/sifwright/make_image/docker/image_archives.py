@@ -7,8 +7,6 @@ and a manifest.json that names them. Engines before do not read the index of a l
 tried).
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -20,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from sifwright.errors import MachineError
 from sifwright.host.engines.docker import Docker
@@ -34,8 +32,7 @@ from sifwright.render.oci_config import Local, OciConfig
 from sifwright.system import files
 from sifwright.system.tempdirs import TEMPORARY_FIX
 
-if TYPE_CHECKING:
-    Opened = Callable[[str], IO[bytes]]
+Opened = Callable[[str], IO[bytes]]
 
 _MANIFEST = "manifest.json"
 # Errors of reading a cut or damaged archive, in any compression that tarfile knows.

@@ -13,7 +13,6 @@ from sifwright.make_image.cache.claims import claim
 from sifwright.make_image.cache.store import CacheEntry, Store, silent
 from sifwright.system import cache_folder
 
-_PIECE = 1 << 20
 # The file of an entry. Its own name, which others chose, is in the manifest.
 CONTENT = "content"
 
@@ -60,7 +59,7 @@ def _download(address: str, path: Path, settings: Mapping[str, str], stop: Event
     """Return the sha256 of the file's bytes, without the compression of the transfer."""
     if not address.startswith(("http://", "https://")):
         raise NotFetched("it is read where it is")
-    digest, size = hashlib.sha256(), 0
+    digest = hashlib.sha256()
     trusted = sdist.is_trusted(address, pip_settings.environment(settings))
     way = http.HttpOptions(proxy=settings.get("proxy", ""), trusted=trusted)
     with (
@@ -69,14 +68,11 @@ def _download(address: str, path: Path, settings: Mapping[str, str], stop: Event
     ):
         if message := http.failure(answer):
             raise NotFetched(message)
-        for piece in answer.iter_content(_PIECE):
+        for piece in http.pieces(answer):
             if stop.is_set():
                 raise NotFetched("the build ended")
             digest.update(piece)
-            size += sink.write(piece)
-        promised = answer.headers.get("Content-Length", str(size))
-    if promised != str(size):
-        raise NotFetched(f"{size} of {promised} bytes came")
+            sink.write(piece)
     return digest.hexdigest()
 
 
@@ -98,6 +94,5 @@ def look_store() -> Store:
 
 def open_store(note: Callable[[str], None] = silent) -> Store:
     """Open the user's cache of downloads and make its folders; raises `MachineError`."""
-    root = cache_folder.downloads()
-    cache_folder.make(root)
+    root = cache_folder.make(cache_folder.downloads())
     return Store(root=root, note=note, noun="download")

@@ -246,11 +246,7 @@ def _address(source: StepSource) -> str:
     """Return its address or its mirror's; raises `LookupFailedError`."""
     is_sdist = source.kind == "pip"
     address = upstream.sdist_of(source.url, source.version).address if is_sdist else source.url
-    return redirected(address)
-
-
-def redirected(address: str) -> str:
-    return mirrors.load().redirect(address, *mirrors.DOWNLOADS)
+    return mirrors.redirect_download(address)
 
 
 # An index, not a folder for find-links. If several indexes have a wheel, pip takes the last index.

@@ -6,8 +6,6 @@ such as `python_version < "3.12"`.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 import sys
@@ -25,11 +23,13 @@ from packaging.tags import Tag, create_compatible_tags_selector
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from uv import find_uv_bin
 
+from sifwright.catalog.mirrors import redirect_download
 from sifwright.host.network import pip_settings, sdist, wheel_tags
 from sifwright.host.network.wheel_tags import GLIBC
 from sifwright.make_image.downloads.fetch_file import File
 from sifwright.plan.model import Plan, Step
 from sifwright.system import processes
+from sifwright.system.files import sha256_of_json
 
 if TYPE_CHECKING:
     from threading import Event
@@ -78,7 +78,7 @@ def question(plan: Plan, number: int, settings: Mapping[str, str]) -> ResolveReq
         return None
     requirements = tuple(requirement for requirement, _ in packages)
     named = {canonicalize_name(Requirement(requirement).name) for requirement in requirements}
-    indexes = (pip_settings.redirected(index) for _, index in packages)
+    indexes = (redirect_download(index) for _, index in packages)
     return ResolveRequest(
         requirements=requirements,
         present=tuple(sorted(set(_present(plan.steps[:number])) - named)),
@@ -91,8 +91,7 @@ def question(plan: Plan, number: int, settings: Mapping[str, str]) -> ResolveReq
 def key(question: ResolveRequest, settings: Mapping[str, str]) -> str:
     """Return the key of a kept answer: for a day, because indexes get new versions."""
     today = datetime.now(UTC).date().isoformat()
-    text = json.dumps([asdict(question), dict(settings), GLIBC, today], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_of_json(asdict(question), dict(settings), GLIBC, today)
 
 
 def ask(

@@ -1,30 +1,24 @@
 """A bundle: the lock and the files that it names, as one tar for machines without a network."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tarfile
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 
 from sifwright.errors import BuildError
 from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.oci.oci_layout import blob_name
+from sifwright.make_image.cache.store import Store
 from sifwright.make_image.downloads.fetch_file import NotFetched
 from sifwright.make_image.lock import git_packs, locked_files, locked_image
+from sifwright.make_image.lock.locked_files import LockedFile
 from sifwright.make_image.lock_format import lock_file
-from sifwright.make_image.lock_format.lock_file import LockedSource
+from sifwright.make_image.lock_format.lock_file import Lock, LockedSource
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from sifwright.make_image.cache.store import Store
-    from sifwright.make_image.lock.locked_files import LockedFile
-    from sifwright.make_image.lock_format.lock_file import Lock
-
-    Expected = dict[str, LockedFile | LockedSource]
+Expected = dict[str, LockedFile | LockedSource]
 
 LOCK, AUDIT = "pylock.toml", "audit"
 _MOST_LOCK = 64 << 20

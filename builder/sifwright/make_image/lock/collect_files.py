@@ -1,36 +1,30 @@
 """Fill the folder of a lock from the cache of downloads and the network."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.mirrors import redirect_download
 from sifwright.errors import BuildError, Problem
 from sifwright.host.network import pip_settings
 from sifwright.make_image.cache.leases import lease
 from sifwright.make_image.cache.manifest import CacheEntry
+from sifwright.make_image.cache.store import Store
 from sifwright.make_image.downloads import prefetch
 from sifwright.make_image.downloads.fetch_file import File, NotFetched, fetch
 from sifwright.make_image.lock import debian, locked_files, locked_image
 from sifwright.make_image.lock.find_wheels import WheelIndex
+from sifwright.make_image.lock.locked_files import LockedFile
+from sifwright.make_image.lock_format.lock_file import Lock
+from sifwright.make_image.resolve_request.build_request import BuildRequest
+from sifwright.plan.model import Plan
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from sifwright.make_image.cache.store import Store
-    from sifwright.make_image.lock.locked_files import LockedFile
-    from sifwright.make_image.lock_format.lock_file import Lock
-    from sifwright.make_image.resolve_request.build_request import BuildRequest
-    from sifwright.plan.model import Plan
-
-    Locate = Callable[[], str]
+Locate = Callable[[], str]
 
 _AT_ONCE = 6
-_FIX = "Check the network and the mirrors, build from a bundle, or write the lock again."
 
 
 def collect(
@@ -62,7 +56,8 @@ def _fetched(
     try:
         return _fetch(store, file, addresses.get(file.sha256, _offline))
     except NotFetched as error:
-        return Problem(where=file.shown, what=f"it is not there as locked: {error}", fix=_FIX)
+        message = f"it is not there as locked: {error}"
+        return Problem(where=file.shown, what=message, fix=locked_files.FIX)
 
 
 def _fetch(store: Store, file: LockedFile, locate: Locate) -> CacheEntry:
@@ -91,7 +86,7 @@ def _addresses(lock: Lock, plan: Plan, missing: set[str]) -> dict[str, Locate]:
     }
     return {
         **{deb.sha256: partial(debian.address, deb) for deb in lock.fetched_debs},
-        **{item.digest: partial(prefetch.redirected, item.address) for item in lock.sources},
+        **{item.digest: partial(redirect_download, item.address) for item in lock.sources},
         **sources,
         **_wheel_addresses(lock, plan, missing),
     }
@@ -125,10 +120,9 @@ def _or_raise(address: str, message: str) -> str:
 
 def wheel_index(plan: Plan) -> WheelIndex:
     """Return the indexes that the steps of a plan use."""
-    indexes = (index for step in plan.steps for _, index in step.packages())
-    redirected = (pip_settings.redirected(index) for index in indexes)
+    indexes = (redirect_download(index) for step in plan.steps for _, index in step.packages())
     return WheelIndex(
         python=plan.facts.get("python", ""),
         processor=plan.site.processor,
-        indexes=tuple(dict.fromkeys(filter(None, redirected))),
+        indexes=tuple(dict.fromkeys(filter(None, indexes))),
     )

@@ -1,13 +1,8 @@
 """Lines that say how two locks differ."""
 
-from __future__ import annotations
+from collections.abc import Mapping
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sifwright.make_image.lock_format.lock_file import Lock
+from sifwright.make_image.lock_format.lock_file import Lock
 
 _NONE = "none"
 

@@ -1,25 +1,20 @@
 """A repository of Debian packages in a folder: what debootstrap and apt install from."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
 import tarfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from email.utils import formatdate
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 
 from sifwright.catalog.processors import debian_architecture
 from sifwright.errors import BuildError
 from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.oci.streams import UnpackedStream
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from sifwright.make_image.lock_format.lock_file import Archive, Deb
+from sifwright.make_image.lock_format.lock_file import Archive, Deb
 
 _MAGIC, _HEADER = b"!<arch>\n", 60
 _MOST_BYTES = 16 << 20

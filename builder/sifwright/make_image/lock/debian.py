@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.mirrors import load, redirect
 from sifwright.catalog.processors import debian_architecture
 from sifwright.errors import BuildError, MachineError, Problem
 from sifwright.host.network import debian_archive
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
+from sifwright.make_image.lock.installed import PackageKey
 from sifwright.make_image.lock_format.lock_file import Archive, Deb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from sifwright.make_image.lock.installed import PackageKey
 
 _LINE = re.compile(r"^deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+(\S+)[ \t]*(.*)$", re.MULTILINE)
 # Vendors' archives in their base images, from which no layer installs; as in apt-install.

@@ -1,32 +1,24 @@
 """Look wheels up in this machine's indexes, by name and version."""
 
-from __future__ import annotations
-
 import tomllib
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from operator import itemgetter
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from packaging.pylock import Pylock
+from packaging.pylock import PackageWheel, Pylock
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from sifwright.host.network import http, pip_settings
 from sifwright.make_image.downloads import resolve_wheels
 from sifwright.make_image.downloads.resolve_wheels import ResolveRequest
+from sifwright.make_image.lock.installed import PythonKey
 from sifwright.make_image.lock_format.lock_file import Wheel
 from sifwright.system import cache_folder, files
 from sifwright.system.tempdirs import workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from packaging.pylock import PackageWheel
-
-    from sifwright.make_image.lock.installed import PythonKey
 
 # The newest that uv 0.8 knows: an image may have any.
 _GLIBC = 40
@@ -86,9 +78,7 @@ class WheelIndex:
             glibc=_GLIBC,
             deps=deps,
         )
-        root = cache_folder.downloads()
-        cache_folder.make(root)
-        with workspace(root) as folder:
+        with workspace(cache_folder.make(cache_folder.downloads())) as folder:
             answer = resolve_wheels.ask(question, pip_settings.settings(), folder, Event())
         return answer.lock if answer else None
 

@@ -1,28 +1,22 @@
 """Repositories of git that a lock names: one pack for each commit, and repositories of packs."""
 
-from __future__ import annotations
-
 import hashlib
 import posixpath
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.errors import BuildError
 from sifwright.host.network import upstream
 from sifwright.host.network.upstream import LookupFailedError
+from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.downloads.fetch_file import CONTENT
 from sifwright.make_image.lock.locked_files import GIT
-from sifwright.system import cache_folder
+from sifwright.make_image.lock_format.lock_file import Lock, LockedSource
+from sifwright.system import cache_folder, processes
 from sifwright.system.tempdirs import workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from sifwright.make_image.cache.store import CacheEntry, Store
-    from sifwright.make_image.lock_format.lock_file import Lock, LockedSource
 
 _REF = "refs/heads/locked"
 _ALL = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
@@ -142,11 +136,8 @@ def _restored(source: LockedSource, pack: Path, repository: Path) -> Path:
 
 
 def _has(repository: Path, commit: str) -> bool:
-    try:
-        _git(repository, "cat-file", "-e", commit)
-    except LookupFailedError:
-        return False
-    return True
+    command = ["git", "-C", str(repository), "cat-file", "-e", commit]
+    return processes.capture(command).returncode == 0
 
 
 def _git(repository: Path, *arguments: str) -> str:

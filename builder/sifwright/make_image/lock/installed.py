@@ -1,23 +1,18 @@
 """The packages of an inventory that a lock names, and their comparison with a lock."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
 
 from packaging.utils import canonicalize_name, canonicalize_version
 
 from sifwright.errors import BuildError
 from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.contents.inventory import Inventory, inventory
+from sifwright.images.contents.packages import Package
+from sifwright.images.sif.copy_data import Range
 from sifwright.images.sources.sif_image import tree_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from sifwright.images.contents.packages import Package
-    from sifwright.images.sif.copy_data import Range
-    from sifwright.make_image.lock_format.lock_file import Deb, Lock, Rpm
+from sifwright.make_image.lock_format.lock_file import Deb, Lock, Rpm
 
 # Debian's packages of Python bring these.
 _OF_DEBIAN = re.compile(r"/usr/lib/python3[^/]*/dist-packages/.*", re.DOTALL)

@@ -1,14 +1,12 @@
 """Build from the files of a lock only: for a build, they are a mirror of everything."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.catalog import image_name, mirrors
 from sifwright.errors import BuildError
@@ -23,16 +21,12 @@ from sifwright.make_image.lock import (
     locked_files,
 )
 from sifwright.make_image.lock_format import lock_file
+from sifwright.make_image.lock_format.lock_file import Lock
+from sifwright.make_image.resolve_request.build_request import BuildRequest
+from sifwright.plan.model import Plan
 from sifwright.system import files
+from sifwright.system.progress import Progress
 from sifwright.system.tempdirs import name_folder_in_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.make_image.lock_format.lock_file import Lock
-    from sifwright.make_image.resolve_request.build_request import BuildRequest
-    from sifwright.plan.model import Plan
-    from sifwright.system.progress import Progress
 
 _MIRRORS = "mirrors.yaml"
 

@@ -1,24 +1,19 @@
 """The folder with the files of a lock, each compared with its sha256; nothing else is in it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from sifwright.images.contents.files_to_read import Readable
 from sifwright.images.oci.oci_layout import blob_name
 from sifwright.images.oci.streams import CheckedStream
+from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.downloads.fetch_file import CONTENT, NotFetched
+from sifwright.make_image.lock_format.lock_file import Lock
 from sifwright.system import cache_folder
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sifwright.images.contents.files_to_read import Readable
-    from sifwright.make_image.cache.store import CacheEntry, Store
-    from sifwright.make_image.lock_format.lock_file import Lock
-
+FIX = "Check the network and the mirrors, build from a bundle, or write the lock again."
 POOL, WHEELS, SOURCES, GIT, IMAGE = "repository/pool", "wheels", "sources", "git", "image"
 
 

@@ -1,30 +1,22 @@
 """The base image of a lock as an OCI layout: all that leads from its digest to its layers."""
 
-from __future__ import annotations
-
 import io
 import json
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.errors import BuildError
 from sifwright.host.network import registry
+from sifwright.images.contents.files_to_read import Readable
 from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.oci import documents
+from sifwright.images.oci.documents import Manifest
 from sifwright.images.oci.oci_layout import blob_name, resolved
 from sifwright.images.sources.registry_image import Remote, Resumed
+from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.downloads.fetch_file import CONTENT, NotFetched
 from sifwright.make_image.lock import locked_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from sifwright.images.contents.files_to_read import Readable
-    from sifwright.images.oci.documents import Manifest
-    from sifwright.make_image.cache.store import CacheEntry, Store
-
-_FIX = "Check the network and the mirrors, build from a bundle, or write the lock again."
 
 
 def collect(
@@ -50,7 +42,7 @@ def collect(
         for blob in (manifest.config, *manifest.layers):
             entry(blob.digest, partial(Resumed, remote.client, blob))
     except (registry.RegistryError, BadImage, OSError, NotFetched) as error:
-        fix = getattr(error, "fix", "") or _FIX
+        fix = getattr(error, "fix", "") or locked_files.FIX
         raise BuildError.of(str(error), where=str(reference), fix=fix) from None
     for digest, kept in entries.items():
         locked_files.place(folder, locked_files.blob(digest), kept)

@@ -1,9 +1,7 @@
 """Take newer packages into a lock, and leave all others as they are."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
@@ -14,12 +12,8 @@ from sifwright.errors import BuildError, UsageError
 from sifwright.make_image.downloads.resolve_wheels import best_wheels
 from sifwright.make_image.lock import collect_files, find_wheels
 from sifwright.make_image.lock.debian import Listing
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from sifwright.make_image.lock_format.lock_file import Lock, Wheel
-    from sifwright.plan.model import Plan
+from sifwright.make_image.lock_format.lock_file import Lock, Wheel
+from sifwright.plan.model import Plan
 
 BASE, DEBIAN, PYTHON = "base", "debian", "python"
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import tomli_w
 from packaging.pylock import Package, PackageWheel, Pylock, PylockValidationError
@@ -16,10 +18,6 @@ from packaging.version import InvalidVersion, Version
 from sifwright.errors import BuildError
 from sifwright.make_image.lock_format import check_lock
 from sifwright.system import files, small_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 FORMAT = 1
 # The most bytes of a lock, which has some hundred KB.

@@ -16,7 +16,10 @@ from sifwright.make_image.pack_layers import overlay_marks
 from sifwright.make_image.pack_layers.apply_layer import join, remove
 from sifwright.make_image.pack_layers.lower_tree import LowerTree
 from sifwright.make_image.pack_layers.tree_state import NewState, PreviousState, line_of, lstat
+from sifwright.system.files import open_descriptor
 from sifwright.system.one_uid.kernel import AT_FDCWD, Identity
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 @contextmanager
@@ -32,7 +35,7 @@ def collected(
 
     Raises `BuildError` and `OSError`; the tree may then lack those folders.
     """
-    with _opened(tree) as root, closing(NewState(state)) as now:
+    with open_descriptor(tree, _FOLDER) as root, closing(NewState(state)) as now:
         with state.open("rb") if state.exists() else nullcontext(()) as lines:
             walk = _ChangeWalk(root, now, PreviousState(lines), lower, exclude)
             walk.folder(b"")
@@ -50,7 +53,7 @@ def note_state(tree: Path, state: Path) -> None:
 
     The tree is the current directory.
     """
-    with _opened(tree) as root, closing(NewState(state)) as now:
+    with open_descriptor(tree, _FOLDER) as root, closing(NewState(state)) as now:
         _ChangeWalk(root, now, PreviousState(()), LowerTree(), ()).note_new(b"")
         now.write(root)
 
@@ -93,7 +96,7 @@ class _ChangeWalk:
 
     def _names(self, path: bytes) -> list[bytes]:
         """Return names in the order of their bytes, without their states (600 bytes each)."""
-        with _opened(path or b".", self._root) as folder:
+        with open_descriptor(path or b".", _FOLDER, self._root) as folder:
             names = sorted(map(os.fsencode, os.listdir(folder)))
         return [name for name in names if join(path, name) not in self._exclude]
 
@@ -204,19 +207,10 @@ class _ChangeWalk:
 
     def _copy_rights(self, path: bytes) -> None:
         here = path or b"."
-        with _opened(path or b".", self._root) as folder:
+        with open_descriptor(path or b".", _FOLDER, self._root) as folder:
             status = self._times.get(path) or os.fstat(folder)
             os.chown(here, status.st_uid, status.st_gid)
             os.chmod(here, stat.S_IMODE(status.st_mode))
             for name in overlay_marks.attributes(folder):
                 os.setxattr(here, name, os.getxattr(folder, name))
             os.utime(here, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-@contextmanager
-def _opened(path: Path | bytes, near: int | None = None) -> Iterator[int]:
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=near)
-    try:
-        yield folder
-    finally:
-        os.close(folder)

@@ -5,7 +5,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 
-from sifwright.errors import Problem
+from sifwright.errors import Problem, TestError
 from sifwright.plan.site_policy import ELSEWHERE
 from sifwright.plan.source_digest import ARCHIVE, SourceDigest
 from sifwright.system.progress import Progress, Timer
@@ -109,6 +109,11 @@ class OutputParser:
         if self._is_prohibited:
             message, fix = _PROHIBITION, f"{_ASK} {self.fix}"
         return Problem(where=where, what=f"{message}\n{lines}" if lines else message, fix=fix)
+
+    def refuse_failed_test(self, status: int, message: str) -> None:
+        """Raise `TestError` unless the exit status of the tests is 0."""
+        if status != 0:
+            raise TestError(self.problem(message))
 
     def say_refused(self) -> None:
         """Say which ids programs of the last step wanted and did not get, if they did without."""

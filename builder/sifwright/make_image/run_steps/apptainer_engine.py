@@ -100,5 +100,4 @@ def _open_store(context: BuildContext) -> Iterator[Store]:
         yield Store.open(note=context.watcher.progress.note)
         return
     with workspace(temporary_root()) as root:
-        cache_folder.make(root)
-        yield Store(root=root)
+        yield Store(root=cache_folder.make(root))

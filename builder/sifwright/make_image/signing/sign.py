@@ -1,27 +1,20 @@
 """Sign an image: by Apptainer in the SIF, and with statements beside it."""
 
-from __future__ import annotations
-
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sifwright.images.sif import fingerprint, sif_file
 from sifwright.images.sif.copy_data import Range, created
-from sifwright.images.sif.fingerprint import known_record
+from sifwright.images.sif.fingerprint import Part, known_record
 from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.signing import statements
-from sifwright.make_image.signing.keys import find_key, passphrase
+from sifwright.make_image.signing.keys import Key, find_key, passphrase
 from sifwright.make_image.signing.trust import SignatureError, last_line
 from sifwright.make_image.signing.verify import require_apptainer_agrees, signatures
 from sifwright.system import digest_cache, files
 from sifwright.system.tempdirs import workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sifwright.images.sif.fingerprint import Part
-    from sifwright.make_image.signing.keys import Key
 
 
 def sign_image(image: Path, name: str) -> str:

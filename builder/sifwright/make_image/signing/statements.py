@@ -4,24 +4,18 @@ The file is a bundle as in-toto describes it, one envelope a line. The first sta
 names the sha256 of the whole image and of its partitions. A provenance from the SIF follows.
 """
 
-from __future__ import annotations
-
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from sifwright.images.sif import sif_file
+from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.format import DataType
-from sifwright.make_image.signing.trust import Signature, SignatureError
+from sifwright.make_image.signing.keys import Key
+from sifwright.make_image.signing.trust import Signature, SignatureError, Trust
 from sifwright.system import small_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from sifwright.images.sif.fingerprint import Digests
-    from sifwright.make_image.signing.keys import Key
-    from sifwright.make_image.signing.trust import Trust
 
 SUFFIX = ".intoto.jsonl"
 STATEMENT = "https://in-toto.io/Statement/v1"

@@ -4,26 +4,19 @@ Apptainer's signature covers the objects of a SIF, neither the rest of its heade
 between objects. Those are covered by the signed statement beside the image.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sifwright.images.sif import fingerprint, sif_file
-from sifwright.images.sif.fingerprint import known_record
+from sifwright.images.sif.fingerprint import Digests, known_record
 from sifwright.images.sif.format import DataType, Descriptor
 from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.signing import statements
-from sifwright.make_image.signing.trust import SignatureError, last_line
+from sifwright.make_image.signing.trust import SignatureError, Trust, last_line
 from sifwright.system import files, processes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.images.sif.fingerprint import Digests
-    from sifwright.make_image.signing.trust import Trust
 
 # Apptainer reads each byte once, also from a slow disk.
 _SECONDS = 3600.0

@@ -6,7 +6,6 @@ Engines run them: run_steps/sif_tests.py with Apptainer, docker/docker_steps.py 
 import hashlib
 from typing import Any
 
-from sifwright.errors import TestError
 from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.resolve_request.build_context import LOG, BuildContext
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
@@ -15,6 +14,8 @@ from sifwright.make_image.run_steps.sif_tests import run_in_sif
 from sifwright.make_image.run_steps.step_engine import Artifact, ImageEngine
 from sifwright.system.progress import Progress, Timer
 from sifwright.system.tempdirs import temporary_root, workspace
+
+_FAILED = "the test failed in the finished image"
 
 
 def run_tests(
@@ -35,7 +36,7 @@ def run_tests(
         passed = context.output.entries("proofs")
         layers = [name for name, digest in digests.items() if passed.get(name) != digest]
     context.watcher.timer.start("test")
-    _refuse_failure(engine.test(artifact, layers), context.watcher)
+    context.watcher.refuse_failed_test(engine.test(artifact, layers), _FAILED)
     return digests
 
 
@@ -46,9 +47,5 @@ def rerun_tests(output: ImageFolder, progress: Progress) -> None:
         watcher = OutputParser(timer=timer, fix="Show all of it with --verbose.")
         engine = preflight.engine()
         timer.start("test")
-        _refuse_failure(run_in_sif(engine, output.link, None, work_dir / LOG, watcher), watcher)
-
-
-def _refuse_failure(status: int, watcher: OutputParser) -> None:
-    if status != 0:
-        raise TestError(watcher.problem("the test failed in the finished image"))
+        status = run_in_sif(engine, output.link, None, work_dir / LOG, watcher)
+        watcher.refuse_failed_test(status, _FAILED)

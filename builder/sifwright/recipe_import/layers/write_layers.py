@@ -1,7 +1,7 @@
 """A draft as the files below defs/ that make an image of it: pure, path -> bytes."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -133,11 +133,7 @@ class ImportedImage:
 
     def _known(self, number: int) -> list[Argument]:
         """Return the arguments up to and with a layer; of one name the last counts."""
-        arguments: dict[str, Argument] = {}
-        for piece in (piece for group in self.groups[:number] for piece in group):
-            if piece.argument:
-                arguments[piece.argument.option] = piece.argument
-        return list(arguments.values())
+        return _own(piece for group in self.groups[:number] for piece in group)
 
     def _fact(self, argument: Argument) -> str:
         return f"{self.name.replace('.', '-')}-{argument.option}-given"
@@ -212,7 +208,7 @@ def _again(line: str) -> str:
     return _AGAIN[start] + line.removeprefix(start)
 
 
-def _own(pieces: Sequence[Piece]) -> list[Argument]:
+def _own(pieces: Iterable[Piece]) -> list[Argument]:
     arguments = {piece.argument.option: piece.argument for piece in pieces if piece.argument}
     return list(arguments.values())
 

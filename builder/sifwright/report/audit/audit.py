@@ -17,6 +17,7 @@ from sifwright.host.network import debian_archive, package_index, pins, registry
 from sifwright.images.contents.inventory import Inventory
 from sifwright.images.contents.packages import Kind, Package
 from sifwright.plan import plan_file
+from sifwright.plan.model import StepSource
 from sifwright.report.audit import osv, rpm_sources
 from sifwright.report.audit.data import PYPI, AuditData
 from sifwright.report.audit.findings import Audit, Finding
@@ -204,9 +205,7 @@ class Auditor:
         self.compared.append(f"{count} {kind} packages with {source}")
 
 
-def _entries(
-    catalog: Catalog, layer: str, source: plan_file.SourceFacts
-) -> Sequence[pins.PinStatus]:
+def _entries(catalog: Catalog, layer: str, source: StepSource) -> Sequence[pins.PinStatus]:
     known = catalog.layers.get(layer)
     if known is None or all(source.version not in item.versions for item in known.sources):
         return ()

@@ -1,20 +1,16 @@
 """Contents of a lock, as the audit reads them of an image: packages, archives and the base."""
 
-from __future__ import annotations
-
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sifwright.errors import UsageError
 from sifwright.images.contents.inventory import Inventory
 from sifwright.images.contents.packages import Package
 from sifwright.make_image.lock import bundle
 from sifwright.make_image.lock_format import lock_file
-
-if TYPE_CHECKING:
-    from sifwright.make_image.lock_format.lock_file import Lock
+from sifwright.make_image.lock_format.lock_file import Lock
 
 _SECURITY = "-security"
 

@@ -91,7 +91,7 @@ def _definition(output: ImageFolder, plan: PlanFacts) -> str:
         text = path.read_text(encoding="utf-8", errors="replace")
         if f"org.sifwright.plan {plan.id}\n" in text:
             return text
-    data = sif_file.data_of_kind(sif_file.read(output.link), DataType.DEFINITION)
+    data = sif_file.data_of(sif_file.read(output.link), DataType.DEFINITION)
     return data.decode(errors="replace")
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,11 +88,9 @@ class Docker:
 
     def has_history(self, name: str) -> bool:
         """Return whether an image has a history; podman 4.3 fails for one without."""
-        with translate_errors(self):
-            try:
-                return bool(self.api.history(name))  # type: ignore[no-untyped-call]
-            except errors.APIError:
-                return False
+        with translate_errors(self), suppress(errors.APIError):
+            return bool(self.api.history(name))  # type: ignore[no-untyped-call]
+        return False
 
     def environment(self, name: str) -> dict[str, str]:
         lines = self.details(name)["Config"].get("Env") or []
@@ -136,12 +134,9 @@ class Docker:
 
     def untag(self, name: str) -> None:
         """Take a name away; the image goes with it if nothing else needs it."""
-        try:
-            with translate_errors(self, missing=True):
-                # Podman would remove a nameless base that it stands on as well.
-                self.api.remove_image(name, noprune=True)
-        except errors.NotFound:
-            return
+        with translate_errors(self), suppress(errors.NotFound):
+            # Podman would remove a nameless base that it stands on as well.
+            self.api.remove_image(name, noprune=True)
 
     def save(self, image: str) -> Iterator[bytes]:
         with translate_errors(self):
@@ -205,12 +200,10 @@ class Docker:
             yield from chunks
 
     def has(self, container: str, path: str) -> bool:
-        try:
-            with translate_errors(self, missing=True):
-                self.api.get_archive(container, path)
-        except errors.NotFound:
-            return False
-        return True
+        with translate_errors(self), suppress(errors.NotFound):
+            self.api.get_archive(container, path)
+            return True
+        return False
 
     def run(self, container: str, tell: Callable[[bytes], None]) -> int:
         """Run a container to its end; `tell` gets what it prints. Its exit status."""
@@ -233,11 +226,8 @@ class Docker:
 
     def remove(self, container: str) -> None:
         """Remove a container, running or not, and what is only its own."""
-        with translate_errors(self):
-            try:
-                self.api.remove_container(container, v=True, force=True)
-            except errors.NotFound:
-                return
+        with translate_errors(self), suppress(errors.NotFound):
+            self.api.remove_container(container, v=True, force=True)
 
     def containers(self, prefix: str) -> list[str]:
         with translate_errors(self):
