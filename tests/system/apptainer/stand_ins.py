@@ -1,7 +1,8 @@
-"""Stand-ins of the vendors' images: Debian, with a real toolkit where the vendor's image has it.
+"""Stand-ins of the vendors' images, with a real toolkit where the vendor's image has it.
 
-They are kept in a registry on loopback. A rule of the mirrors file leads the vendor's name there.
-Other rules lead Debian's archives, as the image names them, to the archives of this machine.
+NVIDIA's is made of Ubuntu, as the real one is. AMD's is made of Debian, which has an old ROCm. They
+are kept in a registry on loopback. A rule of the mirrors file leads the vendor's name there. Other
+rules lead the archives that an image names to those of this machine.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from sifwright.catalog.load_catalog import load_catalog
 from sifwright.host.network import debian_archive
 from tests.checkouts import copy_project, write_image
 from tests.conftest import ROOT, sifwright
-from tests.network import write_mirrors
+from tests.system.apptainer import ubuntu
+from tests.system.apptainer.toys import succeeded
 from tests.system.apptainer.trees import unpack
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["StandIn", "lead"]
+__all__ = ["StandIn"]
 
 LAYERS = Path(__file__).parent / "stand_in_layers"
 ARCHIVE = "http://archive.example/debian"
@@ -36,7 +38,9 @@ OURS = (
 
 @dataclass(frozen=True, kw_only=True)
 class StandIn:
-    """A row of a table of images, for layer `base` at a site; `below` is what it is made of.
+    """A row of a table of images, for layer `base` at a site.
+
+    `below` are the layers on Debian that it is made of; without them, it is made of Ubuntu.
 
     `images` are the layers that are built on it, above Python and compilers. `complete` adds to
     its tree.
@@ -57,6 +61,14 @@ class StandIn:
         (name,) = load_catalog(ROOT / "defs", ROOT).versions[self.table][self.row]["image"]
         return name
 
+    def archives(self) -> dict[str, str]:
+        """Return where the archives that the image names are on this machine."""
+        if not self.below:
+            return ubuntu.rules()
+        debian = debian_archive.address("debian")
+        security = debian_archive.address("debian-security") or debian_archive.beside(debian)
+        return {ARCHIVE: debian, f"{ARCHIVE}-security": security}
+
     def make_project(self, folder: Path) -> Path:
         """Copy the real definitions and runscripts, and add the stand-in and the images on it."""
         copy_project(folder)
@@ -71,9 +83,15 @@ class StandIn:
         return folder
 
     def make_tree(self, engine: str, project: Path, folder: Path) -> Path:
+        """Make the system, and add to it what the vendor's image has."""
+        tree = folder / "system"
+        tree = self._debian(engine, project, folder) if self.below else ubuntu.make_system(tree)
+        self.complete(tree)
+        return tree
+
+    def _debian(self, engine: str, project: Path, folder: Path) -> Path:
         """Build what is below, and keep only what a vendor's image has."""
-        done = self.build(project, "below", folder, "--layout", "flat")
-        assert done.returncode == 0, done.stdout + done.stderr
+        succeeded(self.build(project, "below", folder, "--layout", "flat"))
         tree = unpack(engine, folder / self.site / "below" / "image.sif", folder)
         for name in OURS:
             path = tree / name
@@ -81,7 +99,6 @@ class StandIn:
                 path.unlink()
             elif path.is_dir():
                 shutil.rmtree(path)
-        self.complete(tree)
         return tree
 
     def build(
@@ -95,11 +112,3 @@ def _shrink(header: Path) -> None:
     """Reduce the declared size: AMD's image has 28 GB, and its stand-in has 2."""
     text = re.sub("^disk_mb: .*", "disk_mb: 3000", header.read_text(), flags=re.MULTILINE)
     header.write_text(text)
-
-
-def lead(file: Path, registry: str) -> Path:
-    """Write a mirrors file: this machine's own, and the rules for the image and its archives."""
-    debian = debian_archive.address("debian")
-    security = debian_archive.address("debian-security") or debian_archive.beside(debian)
-    apt = {ARCHIVE: debian, f"{ARCHIVE}-security": security}
-    return write_mirrors(file, apt=apt, oci={"docker.io": f"http://{registry}"})

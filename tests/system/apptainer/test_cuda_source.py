@@ -61,4 +61,4 @@ def test_a_first_part_is_compiled_for_cuda(engine: str, tmp_path: Path) -> None:
     for switch in ("CUDA", "MPI", "SYSTEM_NCCL"):
         assert re.search(rf"USE_{switch} +: (ON|1)$", output, re.MULTILINE), switch
     assert "Linking CXX shared library lib/libc10_cuda.so" in output
-    assert set(re.findall(r"FillKernel\.\d+\.(\w+)\.cubin", output)) == {"sm_80"}
+    assert set(re.findall(r"FillKernel\.cu\.\d+\.(\w+)\.cubin", output)) == {"sm_80"}

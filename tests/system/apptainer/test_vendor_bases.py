@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import run
+from tests.network import write_mirrors
 from tests.system.apptainer import wheel_toolkit
-from tests.system.apptainer.stand_ins import StandIn, lead
+from tests.system.apptainer.stand_ins import StandIn
+from tests.system.apptainer.toys import succeeded
 from tests.system.docker.bases import Layout
 from tests.system.docker.conftest import require
 from tests.system.docker.daemons import registry
@@ -58,29 +60,26 @@ def offered(engine: str, stand_in: StandIn, folder: Path) -> Iterator[Path]:
     """Put the stand-in into a registry under the vendor's name; yields the project."""
     project = stand_in.make_project(folder / "project")
     tree = stand_in.make_tree(engine, project, folder)
-    with registry(_new(folder / "registry")) as address, pytest.MonkeyPatch.context() as patch:
+    (folder / "registry").mkdir()
+    with registry(folder / "registry") as address, pytest.MonkeyPatch.context() as patch:
         layout = Layout(folder=folder / "oci", environment=stand_in.environment).write(tree)
         layout.copy(f"docker://{address}/{stand_in.name}", "--preserve-digests")  # packs nothing
         for used in (tree, layout.folder):
             shutil.rmtree(used)
-        patch.setenv("SIFWRIGHT_MIRRORS", str(lead(folder / "mirrors.yaml", address)))
+        oci = {"docker.io": f"http://{address}"}
+        rules = write_mirrors(folder / "mirrors.yaml", apt=stand_in.archives(), oci=oci)
+        patch.setenv("SIFWRIGHT_MIRRORS", str(rules))
         patch.setenv("APPTAINER_CACHEDIR", str(folder / "cache"))
         yield project
 
 
 def build(stand_in: StandIn, name: str, project: Path, folder: Path) -> Path:
     """Build an image on it; the tests of its layers run in it."""
-    done = stand_in.build(project, name, folder)
-    assert done.returncode == 0, done.stdout + done.stderr
+    succeeded(stand_in.build(project, name, folder))
     output = folder / stand_in.site / name
     (base, *_) = json.loads((output / "record.json").read_text())["sources"]
     assert base["ref"] == f"docker.io/{stand_in.name}"
     return output / "image.sif"
-
-
-def _new(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 @pytest.mark.builds(
@@ -136,6 +135,4 @@ def need(*sources: str) -> None:
 
 
 def ask(engine: str, image: Path, *command: str) -> str:
-    done = run([engine, "exec", "--containall", "--no-home", image, *command])
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return succeeded(run([engine, "exec", "--containall", "--no-home", image, *command])).stdout
