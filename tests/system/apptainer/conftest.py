@@ -10,7 +10,7 @@ from sifwright.catalog import mirrors
 from tests.conftest import run
 from tests.network import write_mirrors
 from tests.system.apptainer.steps import make_root
-from tests.system.apptainer.toys import make_toy
+from tests.system.apptainer.toys import make_toy, succeeded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +23,7 @@ def tiny_base(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build a SIF of this machine's programs, without a network; builds on it take a second."""
     folder = tmp_path_factory.mktemp("tiny")
     root = make_root(folder / "root")
-    done = run([engine, "build", folder / "tiny.sif", root])
-    assert done.returncode == 0, done.stderr
+    succeeded(run([engine, "build", folder / "tiny.sif", root]))
     return folder / "tiny.sif"
 
 

@@ -1,20 +1,17 @@
-"""Squashfs files and keys for SIFs that the real engine runs: small, and made without network."""
+"""Partitions and keys for SIFs that the real engine runs: small, and made without network."""
 
 from __future__ import annotations
 
 import hashlib
-import re
-import shutil
 from typing import TYPE_CHECKING
 
 from sifwright.images.sif.write_sif import Partition
+from sifwright.make_image.pack_layers.pack import squash_command
 from tests.conftest import run
+from tests.system.apptainer.steps import make_root
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-PROGRAMS = ("dash", "cat", "ls")
-FOLDERS = ("bin", "dev", "etc", "proc", "root", "sys", "tmp", "var/tmp")
 
 
 def keys(folder: Path) -> tuple[Path, Path]:
@@ -30,21 +27,7 @@ def keys(folder: Path) -> tuple[Path, Path]:
 
 
 def system(folder: Path) -> Partition:
-    """Make the smallest system with a shell: programs of this machine and their libraries."""
-    tree = folder / "system"
-    for name in FOLDERS:
-        (tree / name).mkdir(parents=True)
-    for name in PROGRAMS:
-        program = shutil.which(name)
-        assert program is not None
-        shutil.copy(program, tree / "bin" / name)
-        for library in re.findall(r"/\S+", run(["ldd", program]).stdout):
-            (tree / library[1:]).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(library, tree / library[1:])
-    (tree / "bin" / "sh").symlink_to("dash")
-    for name in ("passwd", "group", "hosts", "resolv.conf", "localtime"):
-        (tree / "etc" / name).touch()
-    return pack(tree, is_system=True)
+    return pack(make_root(folder / "system"), is_system=True)
 
 
 def layer(folder: Path, files: dict[str, str], *, removed: tuple[str, ...] = ()) -> Partition:
@@ -55,12 +38,18 @@ def layer(folder: Path, files: dict[str, str], *, removed: tuple[str, ...] = ())
     return pack(folder, removed=removed)
 
 
-def pack(tree: Path, *, is_system: bool = False, removed: tuple[str, ...] = ()) -> Partition:
+def pack(
+    tree: Path,
+    *,
+    is_system: bool = False,
+    removed: tuple[str, ...] = (),
+    compression: str = "gzip",
+) -> Partition:
+    """Make a partition with the name of the tree's folder."""
     target = tree.with_suffix(".sqfs")
     tree.mkdir(exist_ok=True)
     whiteouts = [word for path in removed for word in ("-p", f"{path} c 644 0 0 0 0")]
-    times = ["-mkfs-time", "0", "-all-time", "0", "-all-root"]
-    done = run(["mksquashfs", tree, target, "-noappend", "-no-progress", *times, *whiteouts])
+    done = run([*squash_command(target, compression, tree), "-all-root", *whiteouts])
     assert done.returncode == 0, done.stderr
     sha256 = hashlib.sha256(target.read_bytes()).hexdigest()
     return Partition(path=target, name=tree.name, is_system=is_system, sha256=sha256)

@@ -1,7 +1,4 @@
-"""Steps run by the real engine on a stack of squashfs files, and the trees that come of them.
-
-Needs nothing but the standard library and sifwright, so that a test can run it as another user.
-"""
+"""Steps run by the real engine on a stack of squashfs files, and the trees that come of them."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from sifwright.images.contents import listing
 from sifwright.images.sif.copy_data import Range, created
 from sifwright.images.squashfs.join_layers import join
 from sifwright.make_image.pack_layers.merge_layers import merge
-from sifwright.make_image.pack_layers.pack import PackedLayer, PackOptions, WorkTree, pack
+from sifwright.make_image.pack_layers.pack import PackedLayer, PackOptions, pack
 from sifwright.system import user_namespace
 
 if TYPE_CHECKING:
@@ -84,17 +81,6 @@ chown 33:33 /data/folder/two /data/folder/inner
 chmod 2750 /data/folder/inner
 cp /usr/bin/true /data/capable
 setcap cap_net_raw+ep /data/capable
-"""
-# A tree that says nothing of when and under which umask it was made.
-SAME = """
-umask 022
-chmod 755 .
-mkdir -p gone/deep kept
-printf 1 >gone/deep/one; printf 2 >kept/two; printf 4 >four; printf 5 >five
-chown 33:33 kept/two; chmod 1770 kept; chown 33:34 gone
-ln five six; setcap cap_chown+ep four; mknod gone/null c 0 0; mkfifo fifo
-head -c 400000 /dev/zero >zero; seq 200000 >text
-find . -exec touch -hd @1700000000 {} +
 """
 Tree = dict[str, list[Any]]
 # The places of the time and the checksum in what DESCRIBE says of a path.
@@ -184,15 +170,13 @@ class Stack:
         # Layers of a list hide those before them for `--overlay` (tried).
         places = [*(f"{layer.squashfs}:ro" for layer in self.layers[1:]), str(overlay)]
         tree = self._execute(script, self.layers[0].squashfs, places)
-        self._pack(name, overlay / "upper", exclude)
-        settle(tree, listing.read(self.layers[-1].listing))
-        return tree
-
-    def _pack(self, name: str, changes: Path | WorkTree, exclude: Sequence[str] = ()) -> None:
         into = self.folder / name
         into.mkdir()
         lower = [layer.listing for layer in self.layers]
+        changes = overlay / "upper"
         self.layers.append(pack(changes, into, self.how, lower=lower, exclude=exclude))
+        settle(tree, listing.read(self.layers[-1].listing))
+        return tree
 
     def tree(self) -> Tree:
         """Return the tree that a user of the stack sees."""
@@ -214,40 +198,13 @@ class Stack:
         """Return the tree of the layers without a mount."""
         return self._unpacked("merged", [layer.squashfs for layer in self.layers])
 
-    def _execute(self, script: str, root: Path, overlays: Sequence[str], *options: str) -> Tree:
-        flags = [word for overlay in overlays for word in ("--overlay", overlay)]
+    def _execute(self, script: str, root: Path, overlays: Sequence[str]) -> Tree:
         command = ["apptainer", "--quiet", "exec", "--fakeroot", "--containall", "--no-home"]
-        command += [*flags, *options]
+        command += [word for overlay in overlays for word in ("--overlay", overlay)]
         words = ["bash", "-euc", f'{script}\npython3 -c "$@"', "step", DESCRIBE, "/", *LEFT_OUT]
         text = _output([*command, str(root), *words])
         tree: Tree = json.loads(text.splitlines()[-1])
         return tree
-
-
-class LiveStack(Stack):
-    """The same in one tree, in which the steps run one after the other."""
-
-    def branch(self, folder: Path) -> LiveStack:
-        """Return another stack on the same layers, with a tree of its own."""
-        folder.mkdir(parents=True)
-        stack = LiveStack(folder, self.how, list(self.layers))
-        merge([layer.squashfs for layer in self.layers], folder, self.how)
-        # The merged tree is the start, so its layer is empty.
-        stack.pack_changes("start")
-        start = listing.read(stack.layers.pop().listing)
-        assert not any(node.is_whiteout for node in start)
-        return stack
-
-    def step(self, name: str, script: str, exclude: Sequence[str] = ()) -> Tree:
-        tree = self._execute(script, self.folder / "tree", (), "--writable")
-        self.pack_changes(name, exclude)
-        return tree
-
-    def pack_changes(self, name: str, exclude: Sequence[str] = ()) -> None:
-        upper = self.folder / f"{name}.upper"
-        upper.mkdir()
-        live = WorkTree(tree=self.folder / "tree", state=self.folder / "state.json", upper=upper)
-        self._pack(name, live, exclude)
 
 
 def settle(seen: Tree, written: Sequence[listing.ListedPath]) -> None:

@@ -15,6 +15,7 @@ from sifwright.system import cache_folder
 from tests.conftest import run, sifwright
 from tests.system.apptainer.steps import POPULATE, differences
 from tests.system.apptainer.test_squash import CASES, DOUBTED
+from tests.system.apptainer.toys import Toy, succeeded
 from tests.system.apptainer.wholes import seen, whole, without_times
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.system.apptainer.steps import Tree
-    from tests.system.apptainer.toys import Toy
 
 pytestmark = pytest.mark.build
 
@@ -103,8 +103,7 @@ def _script(number: int, text: str) -> str:
 def built(toy: Toy, layers: tuple[str, ...], layout: str, cache: Path) -> Path:
     toy.image(*layers)
     env = {**os.environ, "SIFWRIGHT_CACHE": str(cache)}
-    done = toy.build("--force", "--layout", layout, env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    succeeded(toy.build("--force", "--layout", layout, env=env))
     return toy.sif
 
 
@@ -120,8 +119,7 @@ DEFINITION = ".singularity.d/Singularity"
 
 def by_hand(engine: str, toy: Toy, sif: Path) -> Path:
     """Build in the recipe folder."""
-    done = run([engine, "build", "--fakeroot", sif, "toy.def"], cwd=toy.output / "recipe")
-    assert done.returncode == 0, done.stderr
+    succeeded(run([engine, "build", "--fakeroot", sif, "toy.def"], cwd=toy.output / "recipe"))
     return sif
 
 
@@ -129,32 +127,23 @@ def by_single_file(engine: str, toy: Toy, sif: Path) -> Path:
     words = ["render", "--single-file", "local", "toy"]
     definition = sif.with_suffix(".def")
     definition.write_text(sifwright("--project", toy.folder, *words).stdout)
-    done = run([engine, "build", "--fakeroot", sif, definition])
-    assert done.returncode == 0, done.stderr
+    succeeded(run([engine, "build", "--fakeroot", sif, definition]))
     return sif
 
 
-def named(path: str, cases: dict[str, list[str]]) -> str:
-    """Return the changes with the name of the case in place of its number."""
-    return re.sub(r"^cases/(\d+)", lambda match: list(cases)[int(match[1])], path)
-
-
 def different(first: Tree, other: Tree, cases: dict[str, list[str]]) -> dict[str, object]:
-    changed_paths = differences(first, other)
-    return {named(path, cases): change for path, change in changed_paths.items()}
-
-
-def changes(cache: Path, layer: str) -> list[listing.ListedPath]:
-    """Return the changes that a step has left in the cache."""
-    entries = Store(root=cache / cache_folder.root().name).entries()
-    (entry,) = (entry for entry in entries if entry.manifest["layer"] == layer)
-    return listing.read(entry.file(LISTING))
+    """Return the changes with the name of the case in place of its number."""
+    return {
+        re.sub(r"^cases/(\d+)", lambda match: list(cases)[int(match[1])], path): change
+        for path, change in differences(first, other).items()
+    }
 
 
 def changed(cache: Path, number: int, steps: int) -> set[str]:
     """Return the paths of one case in the layer of its last step, as they would be in /data."""
-    nodes = changes(cache, LAYERS[steps])
-    paths = (os.fsdecode(node.path) for node in nodes)
+    entries = Store(root=cache / cache_folder.root().name).entries()
+    (entry,) = (entry for entry in entries if entry.manifest["layer"] == LAYERS[steps])
+    paths = (os.fsdecode(node.path) for node in listing.read(entry.file(LISTING)))
     inside = re.compile(rf"cases/{number}(?=/|$)")
     return {inside.sub("data", path, count=1) for path in paths if inside.match(path)}
 

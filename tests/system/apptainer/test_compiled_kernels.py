@@ -15,6 +15,7 @@ from sifwright.host.network import pip_settings
 from tests.checkouts import copy_project, write_image
 from tests.conftest import run, sifwright
 from tests.system.apptainer.narrow_flash_attention import narrow
+from tests.system.apptainer.toys import succeeded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,11 +76,9 @@ def compiled(engine: str, project: Path, layer: str, *settings: str) -> dict[str
     words = ["--project", project, "build", "slurm-generic", "kernels"]
     for setting in ("pytorch-wheel.variant=cu130", f"{layer}.arch=sm_80", *settings):
         words += ["--set", setting]
-    done = sifwright(*words, "--output", project / "build", timeout=SECONDS)
-    assert done.returncode == 0, done.stdout + done.stderr
+    succeeded(sifwright(*words, "--output", project / "build", timeout=SECONDS))
     image = project / "build/slurm-generic/kernels/image.sif"
-    listed = run([engine, "exec", image, "python", "-c", LIST])
-    assert listed.returncode == 0, listed.stderr
+    listed = succeeded(run([engine, "exec", image, "python", "-c", LIST]))
     image.unlink()  # 3 GB
     objects: dict[str, list[str]] = json.loads(listed.stdout)
     return objects

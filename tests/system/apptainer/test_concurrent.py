@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.system.apptainer.toys import make_toy
-from tests.system.apptainer.trials import PLACES, Site
+from tests.system.apptainer.trials import Site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,9 +46,7 @@ def toy(tiny_base: Path, tmp_path: Path) -> Toy:
 
 def start(toy: Toy, folder: Path, number: int, image: str) -> tuple[Path, subprocess.Popen[str]]:
     """Start a build with the common cache and an output of its own; the image's folder."""
-    site = Site(toy=toy, folder=folder)
-    for path in PLACES:
-        (folder / path).mkdir(parents=True, exist_ok=True)
+    site = Site.make(toy, folder)
     command = site.command("--layout", "layered")
     command[command.index("toy")] = image
     output = folder / "output" / f"{number}"
@@ -67,8 +65,11 @@ def build(toy: Toy, folder: Path, images: list[str]) -> list[Path]:
     return [target for target, _ in builds]
 
 
-def assert_shared(toy: Toy, folder: Path, places: list[Path]) -> None:
-    """Check that all builds together ran every step once, and images of one name are equal."""
+@pytest.mark.parametrize("images", BUILDS)
+def test_each_step_is_run_once(toy: Toy, tmp_path: Path, images: list[str]) -> None:
+    """Run every step once in all builds together; images of one name are equal."""
+    folder = tmp_path / "site"
+    places = build(toy, folder, images)
     logs = "".join((location / "build.log").read_text() for location in places)
     lines = (line.split()[-1] for line in logs.splitlines() if line.startswith("sifwright: begin "))
     layers = {layer for location in places for layer in ("base-local", *IMAGES[location.name])}
@@ -81,9 +82,3 @@ def assert_shared(toy: Toy, folder: Path, places: list[Path]) -> None:
     assert store.verify() == []
     assert len(store.entries()) == len(layers)
     assert [path.name for path in store.root.glob("*/.*")] == []
-
-
-@pytest.mark.parametrize("images", BUILDS)
-def test_each_step_is_run_once(toy: Toy, tmp_path: Path, images: list[str]) -> None:
-    places = build(toy, tmp_path / "site", images)
-    assert_shared(toy, tmp_path / "site", places)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,8 +10,8 @@ import pytest
 
 from sifwright.make_image.cache import manifest
 from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
-from tests.system.apptainer.toys import make_toy
-from tests.system.apptainer.trials import LAYERS, Trial, copied
+from tests.system.apptainer.toys import make_toy, succeeded
+from tests.system.apptainer.trials import LAYERS, Trial, copied, spoil
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,21 +46,6 @@ def trial(tiny_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trial:
     return trial
 
 
-def spoil(path: Path, harm: str) -> None:
-    data = bytearray(path.read_bytes())
-    if harm == "cut":
-        os.truncate(path, len(data) - 1)
-    elif harm == "flip":
-        data[len(data) // 2] ^= 1
-        path.write_bytes(data)
-    elif harm == "empty":
-        path.write_bytes(b"")
-    else:
-        path.unlink()
-        if harm == "folder":
-            path.mkdir()
-
-
 @pytest.mark.parametrize("layout", ["layered", pytest.param("flat", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_damaged_results_are_made_again(
@@ -76,7 +60,6 @@ def test_damaged_results_are_made_again(
         # Only steps above it read it.
         shutil.rmtree(entries[LAYERS[-1]].folder)
         is_needed = True
-    done = site.build("--force", "--layout", layout)
-    assert done.returncode == 0, done.stdout + done.stderr
+    succeeded(site.build("--force", "--layout", layout))
     assert site.store.verify() == [] or not is_needed
     trial.assert_right(site)

@@ -10,6 +10,7 @@ from sifwright.images.sif import sif_file
 from sifwright.system import files
 from tests.conftest import run, sifwright
 from tests.system.apptainer.toy_sif import toy_sif
+from tests.system.apptainer.toys import succeeded
 from tests.system.apptainer.trees import describe, unpack_stack
 
 # Keys of CSCS's documentation (eth-cscs/cscs-docs, docs/software/container-engine/edf.md).
@@ -28,8 +29,7 @@ def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 
 def deliver(folder: Path, *words: str) -> None:
-    done = sifwright("deliver", *words, "--output", str(folder))
-    assert done.returncode == 0, done.stderr
+    succeeded(sifwright("deliver", *words, "--output", str(folder)))
 
 
 def test_a_squashfs_file_and_its_edf_file(folder: Path) -> None:
@@ -48,20 +48,19 @@ def test_a_squashfs_file_and_its_edf_file(folder: Path) -> None:
         assert sif_file.digest(image, parts[0]) == files.sha256(squashfs)
 
 
-def test_an_oci_archive_that_is_the_same_twice(folder: Path) -> None:
-    deliver(folder, "perlmutter")
-    archive = folder / "perlmutter/pytorch/pytorch.oci.tar"
-    first = archive.read_bytes()
-    deliver(folder, "perlmutter")
-    assert archive.read_bytes() == first
-
-
 def test_all_forms_have_the_tree_of_the_sif(folder: Path, tmp_path: Path) -> None:
+    """Deliver the archive twice: it has the same bytes."""
     deliver(folder, "perlmutter", "--as", "squashfs")
-    deliver(folder, "perlmutter")
     image, trees = folder / "perlmutter/pytorch", [tmp_path / "squashfs", tmp_path / "oci"]
+    archive, packed = image / "pytorch.oci.tar", []
+    for _ in range(2):
+        deliver(folder, "perlmutter")
+        packed.append(archive.read_bytes())
+    assert packed[0] == packed[1]
     assert run(["unsquashfs", "-dest", trees[0], image / "pytorch.sqsh"]).returncode == 0
-    layer = pulled_layer(f"oci-archive:{image}/pytorch.oci.tar", tmp_path / "copy")
+    succeeded(run(["skopeo", "copy", f"oci-archive:{archive}", f"dir:{tmp_path}/copy"]))
+    (packed_layer,) = json.loads((tmp_path / "copy/manifest.json").read_text())["layers"]
+    layer = tmp_path / "copy" / str(packed_layer["digest"]).removeprefix("sha256:")
     trees[1].mkdir()
     assert run(["tar", "-xf", layer, "-C", trees[1]]).returncode == 0
     trees.append(unpack_stack(image / "image.sif", tmp_path / "stack"))
@@ -69,11 +68,3 @@ def test_all_forms_have_the_tree_of_the_sif(folder: Path, tmp_path: Path) -> Non
     assert others == [first, first]
     # Compare the root folder, which `describe` leaves out.
     assert len({(tree.stat().st_mode, tree.stat().st_mtime) for tree in trees}) == 1
-
-
-def pulled_layer(name: str, target: Path) -> Path:
-    """Copy an image by skopeo, and return its only layer."""
-    copied = run(["skopeo", "copy", name, f"dir:{target}"])
-    assert copied.returncode == 0, copied.stderr
-    (layer,) = json.loads((target / "manifest.json").read_text())["layers"]
-    return target / str(layer["digest"]).removeprefix("sha256:")

@@ -12,7 +12,7 @@ from sifwright.host.network import pip_settings
 from sifwright.make_image.cache.store import Store
 from sifwright.make_image.downloads.fetch_file import open_store
 from tests.checkouts import copy_project
-from tests.system.apptainer.toys import Toy
+from tests.system.apptainer.toys import Toy, succeeded
 from tests.unit.wheels import serve_index
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def test_a_step_that_runs_again_downloads_nothing(engine: str, toy: Toy) -> None
         forget(open_store(), name=wheels)
         for _ in range(2):
             forget(Store.open(), layer={"wheels"})
-            built = toy.build("--force", env=env)
-            assert built.returncode == 0, built.stdout + built.stderr
+            succeeded(toy.build("--force", env=env))
             log = (toy.output / "build.log").read_text()
             assert {f"sifwright: fetched {name}" for name in wheels} <= set(log.splitlines())
             # Once by us, never by the image's pip.

@@ -13,6 +13,7 @@ import pytest
 
 from sifwright.host.network import pip_settings
 from tests.conftest import run, sifwright
+from tests.system.apptainer.toys import succeeded
 from tests.unit.wheels import Index, serve_index
 
 if TYPE_CHECKING:
@@ -48,9 +49,8 @@ class Bench:
         return hashlib.sha256(data).hexdigest()
 
     def execute(self, engine: str, *command: str) -> str:
-        done = run([engine, "--quiet", "exec", "--containall", "--no-home", self.sif, *command])
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        flags = ["--containall", "--no-home"]
+        return succeeded(run([engine, "--quiet", "exec", *flags, self.sif, *command])).stdout
 
 
 @pytest.fixture
@@ -68,8 +68,7 @@ def test_packages_on_top(bench: Bench, engine: str) -> None:
         bench.index.add("toy", version, ("part<9",))
         bench.index.add("part", version)
     (bench.folder / "held.txt").write_text("part<2\n")
-    built = bench.extend("toy==1.0\n-c held.txt\n")
-    assert built.returncode == 0, built.stdout + built.stderr
+    built = succeeded(bench.extend("toy==1.0\n-c held.txt\n"))
     assert "test python-packages     done" in built.stdout
     versions = "import toy, part, torch; print(toy.version, part.version, torch.__version__)"
     assert bench.execute(engine, "python", "-c", versions) == "1.0 1.0 2.13.0+cpu\n"
@@ -85,8 +84,7 @@ def test_packages_on_top(bench: Bench, engine: str) -> None:
     plan = bench.extend(again, "--dry-run").stdout
     assert "1 of 6 steps will run" in plan
     assert "files/requirements.txt: " in plan
-    built = bench.extend(again, "--tests", "untested")
-    assert built.returncode == 0, built.stdout + built.stderr
+    built = succeeded(bench.extend(again, "--tests", "untested"))
     assert "requirements.txt: - toy==1.0\n" in built.stdout
     assert "test python-packages     done" in built.stdout
     assert "test torch-extras" not in built.stdout
@@ -111,8 +109,7 @@ def test_exactly_what_is_locked(bench: Bench, engine: str) -> None:
         url = f"{bench.index.url}/{package}/{wheel}"
         text += f'[[packages]]\nname = "{package}"\nversion = "{version}"\nindex = "{url}"\n'
         text += f'wheels = [{{ url = "{url}", hashes = {{ sha256 = "{sha256}" }} }}]\n'
-    built = bench.extend(text, "--tests", "untested", name="pylock.toml")
-    assert built.returncode == 0, built.stdout + built.stderr
+    built = succeeded(bench.extend(text, "--tests", "untested", name="pylock.toml"))
     assert "the image keeps its own torch 2.13.0+cpu" in built.stdout
     assert bench.execute(engine, "cat", f"{KEPT}/locked.txt") == "toy==1.0\n"
     versions = "import toy, torch; print(toy.version, torch.__version__)"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import ROOT
-from tests.system.apptainer.toys import make_toy
+from tests.system.apptainer.toys import make_toy, succeeded
 from tests.system.fabric.images import STACKS, Stack, build, make_project, missing_sources, prove
 
 if TYPE_CHECKING:
@@ -64,14 +64,13 @@ def stack(request: pytest.FixtureRequest) -> Stack:
 @pytest.fixture(scope="module")
 def image(engine: str, project: Path, stack: Stack) -> Path:
     """Build the stack's image; its build runs the proof, and fails with it."""
-    done = build(project, stack, project / "build")
-    assert done.returncode == 0, f"{engine}: {done.stdout}{done.stderr}"
+    assert engine
+    succeeded(build(project, stack, project / "build"))
     return project / "build" / stack.site / stack.image / "image.sif"
 
 
 def test_the_plugin_is_proved(engine: str, image: Path, stack: Stack) -> None:
-    done = prove(engine, image)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = succeeded(prove(engine, image))
     assert f"(a) the loader gives {stack.library}" in done.stdout
     assert f"(b) it looks for {stack.plugin} and gets {PREFIX}/{stack.plugin}" in done.stdout
     assert "BROKEN" not in done.stdout

@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -123,7 +124,7 @@ def test_a_stopped_build_ends_all_it_started(
     assert process.returncode == 130
     assert "stopped" in errors
     assert "Traceback" not in errors
-    assert not _processes_with(SLEEP)
+    assert not _sleeps()
     assert _temporaries() == before
     _assert_untouched(built)
 
@@ -132,13 +133,16 @@ def test_a_killed_build_loses_nothing_and_the_next_reclaims(built: tuple[Toy, st
     toy, digest = built
     before = _temporaries()
     process = _start_slow_build(toy)
-    started = _sessions_below(process.pid)
-    drivers = {"squashfuse_ll", "fuse-overlayfs"}
-    assert drivers <= {_name(of_session) for of_session in _of_sessions(started)}
+    sessions = {running.session for running in _running() if running.parent == str(process.pid)}
+    sessions -= {str(os.getsid(process.pid))}
+    names = {running.name for running in _running() if running.session in sessions}
+    assert {"squashfuse_ll", "fuse-overlayfs"} <= names
     process.kill()
     process.communicate(timeout=LIMIT_SECONDS)
     assert files.sha256(toy.sif) == digest
-    assert wait_for(lambda: not _processes_with(SLEEP) and not _of_sessions(started))
+    assert wait_for(
+        lambda: not _sleeps() and not any(running.session in sessions for running in _running())
+    )
     toy.layer("hello", "echo three >/hello\n")
     assert toy.build().returncode == 0
     assert toy.leftovers() == []
@@ -152,54 +156,34 @@ def _start_slow_build(toy: Toy) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-    assert wait_for(lambda: _processes_with(SLEEP) or process.poll() is not None)
+    assert wait_for(lambda: _sleeps() or process.poll() is not None)
     assert process.poll() is None, process.stderr
     return process
 
 
-def _stat(number: int) -> list[str]:
-    """State, parent, group, session and more of a process; nothing if it has ended."""
-    try:
-        text = Path(f"/proc/{number}/stat").read_text()
-    except OSError:
-        return []
-    return text.rpartition(")")[2].split()
+class Running(NamedTuple):
+    name: str
+    command: str
+    parent: str
+    session: str
 
 
-def _name(number: int) -> str:
-    """Return the name of a process's program; nothing if it has ended."""
-    try:
-        return Path(f"/proc/{number}/comm").read_text().strip()
-    except OSError:
-        return ""
-
-
-def _all() -> dict[int, list[str]]:
-    """Return all processes that run, without zombies."""
-    results = {int(path.name): _stat(int(path.name)) for path in Path("/proc").glob("[0-9]*")}
-    return {number: stat for number, stat in results.items() if stat and stat[0] not in "ZX"}
-
-
-def _sessions_below(parent: int) -> set[str]:
-    """Return the sessions that a process's children have begun."""
-    below = [stat for stat in _all().values() if stat[1] == str(parent)]
-    return {stat[3] for stat in below} - {_stat(parent)[3]}
-
-
-def _of_sessions(sessions: set[str]) -> list[int]:
-    return [number for number, stat in _all().items() if stat[3] in sessions]
-
-
-def _processes_with(command: str) -> list[int]:
+def _running() -> list[Running]:
+    """Return all processes but zombies, as proc(5) shows them."""
     results = []
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().decode().split("\0")
-        except (OSError, UnicodeDecodeError):
-            continue
-        if " ".join(words).strip() == command:
-            results.append(int(folder.name))
+        # It may have ended by now, and its words may be no text.
+        with suppress(OSError, UnicodeDecodeError):
+            command = (folder / "cmdline").read_bytes().decode().replace("\0", " ").strip()
+            name, _, fields = (folder / "stat").read_text().partition("(")[2].rpartition(")")
+            state, parent, _, session, *_ = fields.split()
+            if state not in "ZX":
+                results.append(Running(name, command, parent, session))
     return results
+
+
+def _sleeps() -> bool:
+    return any(running.command == SLEEP for running in _running())
 
 
 def test_all_that_is_missing_is_said_first(toy: Toy) -> None:

@@ -17,6 +17,7 @@ from sifwright.images.squashfs.join_layers import compression
 from sifwright.make_image.deliver.flatten_sif import flatten_sif
 from tests.conftest import run, sifwright
 from tests.system.apptainer.toy_sif import toy_sif
+from tests.system.apptainer.toys import succeeded
 
 # The position of the processor in a SIF's header, by pkg/sif/sif.go of apptainer/sif. Before it are
 # the launcher's line, the magic and the version.
@@ -31,8 +32,7 @@ def layered(tmp_path: Path) -> Path:
 def _flattened(source: Path, *words: str) -> str:
     """Return the compression of the flat SIF, which has the files of both layers."""
     target = source.with_name("flat.sif")
-    done = sifwright("flatten", source, target, *words)
-    assert done.returncode == 0, done.stderr
+    done = succeeded(sifwright("flatten", source, target, *words))
     assert "MB, 2 partitions into 1)" in done.stdout
     (part,) = sif_file.partitions(target)
     folder = Range(path=target, offset=part.offset, size=part.size)
@@ -43,16 +43,19 @@ def _flattened(source: Path, *words: str) -> str:
     return compression(folder)
 
 
-def test_blocks_stay_as_they_are_unless_asked_otherwise(layered: Path) -> None:
-    assert _flattened(layered) == "zstd"
-
-
-def test_another_compression(layered: Path) -> None:
-    assert _flattened(layered, "--compression", "gzip") == "gzip"
-
-
-def test_layers_that_cannot_be_joined_are_packed_again(tmp_path: Path) -> None:
-    assert _flattened(toy_sif(tmp_path, ["gzip", "zstd"])) == "zstd"
+@pytest.mark.parametrize(
+    ("compressors", "words", "expected"),
+    [
+        (["zstd", "zstd"], (), "zstd"),
+        (["zstd", "zstd"], ("--compression", "gzip"), "gzip"),
+        (["gzip", "zstd"], (), "zstd"),
+    ],
+    ids=["blocks as they are", "asked for", "packed again"],
+)
+def test_compression(
+    tmp_path: Path, compressors: list[str], words: tuple[str, ...], expected: str
+) -> None:
+    assert _flattened(toy_sif(tmp_path, compressors), *words) == expected
 
 
 def test_a_flat_sif_gets_another_compression(tmp_path: Path) -> None:
@@ -97,8 +100,7 @@ def test_a_file_that_was_made_meanwhile_stays(
 def test_an_overlay_that_is_no_squashfs_is_not_lost(engine: str, layered: Path) -> None:
     if shutil.which("mkfs.ext3") is None:
         pytest.skip("needs mkfs.ext3")
-    done = run([engine, "overlay", "create", "--size", "64", layered])
-    assert done.returncode == 0, done.stderr
+    succeeded(run([engine, "overlay", "create", "--size", "64", layered]))
     done = sifwright("flatten", layered, layered.with_name("flat.sif"))
     assert done.returncode == 2
     assert "object 4 is an overlay that is no squashfs" in done.stderr

@@ -15,6 +15,7 @@ import pytest
 from sifwright.catalog.load_catalog import load_catalog
 from tests.checkouts import copy_project
 from tests.conftest import ROOT, run, sifwright
+from tests.system.apptainer.toys import succeeded
 from tests.system.fabric.images import SOURCES, missing_sources, prove
 
 if TYPE_CHECKING:
@@ -153,8 +154,7 @@ def test_the_image_is_built_and_imported(engine: str, project: Path, choice: Cho
     done = sifwright(*words, timeout=SECONDS)  # the tests of the layers are in it
     assert done.returncode == 0, done.stdout + done.stderr
     image = output / choice.site / choice.image / "image.sif"
-    result = run([engine, "exec", image, "conda-python-simple", "-c", FACTS])
-    assert result.returncode == 0, result.stderr
+    result = succeeded(run([engine, "exec", image, "conda-python-simple", "-c", FACTS]))
     cuda, archs, pins = json.loads(result.stdout)
     catalog = load_catalog(ROOT / "defs", ROOT)
     row, arch = catalog.versions["wheels"][choice.variant], catalog.sites[choice.site].fact("arch")
@@ -163,8 +163,7 @@ def test_the_image_is_built_and_imported(engine: str, project: Path, choice: Cho
     assert [architecture for architecture in row["arch"] if not _runs_on(architecture, archs)] == []
     assert [pin for pin in pins if pin.startswith("torch==") and "+" not in pin], pins
     if choice.sources == SOURCES:
-        proved = prove(engine, image)
-        assert proved.returncode == 0, proved.stdout + proved.stderr
+        proved = succeeded(prove(engine, image))
         assert "(a) torch maps /opt/venv/lib/" in proved.stdout
     image.unlink()  # 3 GB
 

@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 from sifwright.images.sif import sif_file as sif_image
 from tests.conftest import ROOT, run
 from tests.servers import free_port
+from tests.system.apptainer.toys import succeeded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +59,7 @@ def test_singularity_runs_it_too(image: Path) -> None:
 
 
 def test_the_sbom_has_the_packages_of_dpkg_and_pip(image: Path, inside: list[str]) -> None:
-    sbom = sif_image.data_of_name(sif_image.read(image), "sbom.cdx.json")
+    sbom = sif_image.data_of(sif_image.read(image), "sbom.cdx.json")
     purls = [item.get("purl", "") for item in json.loads(sbom)["components"]]
     packages = [PackageURL.from_string(purl) for purl in purls if purl]
     named = {(item.type, str(item.name), str(item.version)) for item in packages}
@@ -72,16 +73,14 @@ def test_the_sbom_has_the_packages_of_dpkg_and_pip(image: Path, inside: list[str
 
 
 def test_one_process_is_a_valid_job(inside: list[str]) -> None:
-    done = run([*inside, "conda-python-distributed", "/examples/train_digits.py"])
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = succeeded(run([*inside, "conda-python-distributed", "/examples/train_digits.py"]))
     assert _accuracy(done.stdout, ranks=1) >= 0.95
 
 
 @pytest.mark.smoke
 def test_two_ranks_train_to_95_percent(inside: list[str]) -> None:
     script = ["--nproc-per-node", "2", "/examples/train_digits.py"]
-    done = run([*inside, "conda-python-distributed", *script])
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = succeeded(run([*inside, "conda-python-distributed", *script]))
     assert _accuracy(done.stdout, ranks=2) >= 0.95
 
 
@@ -163,8 +162,7 @@ def test_uv_does_not_replace_torch(inside: list[str]) -> None:
     """Run the image's own test with uv; each build runs it without."""
     inside[-1:-1] = ["--bind", f"{uv.find_uv_bin()}:/uv/uv", "--env", "PREPEND_PATH=/uv"]
     script = "command -v uv; bash -x /opt/sifwright/tests/run-scripts/test.sh"
-    done = run([*inside, "bash", "-euc", script])
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = succeeded(run([*inside, "bash", "-euc", script]))
     assert done.stderr.count("refuses uv pip install") == 2
 
 

@@ -8,10 +8,8 @@ import random
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,14 +19,12 @@ from sifwright.images.sif.fingerprint import sif_fingerprint
 from sifwright.images.sif.format import DataType
 from sifwright.system import files, ids
 from sifwright.system.cache_folder import CLAIMS, LEASES
-from tests.system.apptainer.trials import LAYERS, PLACES, Site, states
+from tests.system.apptainer.toys import Toy, succeeded
+from tests.system.apptainer.trials import LAYERS, Site, Trial, copied, states
 from tests.system.apptainer.wholes import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.system.apptainer.steps import Tree
-    from tests.system.apptainer.toys import Toy
+    from pathlib import Path
 
 pytestmark = pytest.mark.build
 
@@ -43,7 +39,6 @@ KILLS = [
 ]
 # Not every moment that is chosen is in time.
 ATTEMPTS = 10
-EDITS = (1, 2)
 # A step whose changes take a while to write and to pack. They are the same bytes each time: -B, as
 # bytecode has the time of its source in it.
 INSTALL = """mkdir -p /data/inner
@@ -59,95 +54,26 @@ find /data -exec touch -hd @1400000000 {{}} +
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Known:
-    """The results of an undisturbed build of an edit: its steps' results, and the image's tree."""
-
-    digests: dict[str, str]
-    tree: Tree
-
-
-@dataclass(frozen=True, kw_only=True)
-class Killed:
-    """A site whose builds are killed; `layer` is the first that runs again, `known` by edit."""
-
-    site: Site
-    engine: str
-    layout: str
-    layer: str
-    known: dict[int, Known] = field(default_factory=dict)
-
-    def edit(self, number: int) -> None:
-        """Change the text of a layer, and drop the results of it and those above."""
-        self.site.toy.layer("work", INSTALL.format(number=number))
-        again = LAYERS[LAYERS.index(self.layer) :]
-        for entry in self.site.store.entries():
-            if entry.manifest["layer"] in again:
-                shutil.rmtree(entry.folder)
-
-    def build(self, *arguments: str) -> None:
-        """Build the edit; again if nothing was left to do, as that reclaims nothing either."""
-        done = self.site.build("--layout", self.layout, *arguments)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert_of_one_build(self.site)
-        if "publish" not in states(done):
-            self.build("--force")
-
-    def start(self) -> subprocess.Popen[str]:
-        words = self.site.command("--layout", self.layout)
-        env, pipe = self.site.environment, subprocess.PIPE
-        return subprocess.Popen(words, env=env, stdout=pipe, stderr=pipe, text=True)
-
-    def tree(self) -> Tree:
-        with tempfile.TemporaryDirectory(dir=self.site.folder) as folder:
-            return whole(self.site.sif, Path(folder) / "tree", "data")
-
-    def number(self) -> int:
-        """Return the number of the edit in the published image, as its users see it."""
-        flags = ("--quiet", "exec", "--containall", "--no-home")
-        words = [self.engine, *flags, str(self.site.sif), "tail", "-n1", "/data/number"]
-        return int(subprocess.check_output(words, text=True))
-
-    def learn(self) -> dict[str, float]:
-        """Build each edit undisturbed; how many seconds the last one worked, and published.
-
-        The first build is from scratch: it runs all steps in one tree, whose root has its time.
-        """
-        for number in EDITS if self.layer == LAYERS[0] else (EDITS[-1], *EDITS):
-            self.edit(number)
-            times = timed(self.start())
-            self.known[number] = Known(digests=self.site.digests(), tree=self.tree())
-        return times
-
-    def assert_old_or_new(self, before: str, old: int, new: int) -> None:
-        """Check after a kill, before another build: a whole image is there."""
-        number = old if files.sha256(self.site.sif) == before else new
-        assert self.number() == number
-        assert number == old or self.tree() == self.known[number].tree
-
-    def assert_right(self, number: int) -> None:
-        """Check after an undisturbed build: no trace of the kill is left."""
-        digests, known = self.site.digests(), self.known[number]
-        # A base has the time of its build in it, and so has the root folder of those above it.
-        if self.layer == LAYERS[0]:
-            assert self.tree() == known.tree
-        else:
-            assert digests == known.digests
-        if self.layout == "layered":
-            parts = sif_file.partitions(self.site.sif)
-            assert [sif_file.digest(self.site.sif, part) for part in parts[:-1]] == [
-                *map(digests.get, LAYERS)
-            ]
-        assert_nothing_left(self.site)
+def fresh(trial: Trial, folder: Path, layer: str) -> Site:
+    """Copy the site, and drop the results of a layer and those above."""
+    site = copied(trial.site, folder)
+    for entry in site.store.entries():
+        if LAYERS.index(entry.manifest["layer"]) >= LAYERS.index(layer):
+            shutil.rmtree(entry.folder)
+    return site
 
 
-@pytest.fixture
-def site(tiny: Toy, tmp_path: Path) -> Site:
-    tiny.layer("first", "seq 100000 >/first; touch -d @1400000000 /first\n")
-    tiny.image("first", "work")
-    for folder in PLACES:
-        (tmp_path / "site" / folder).mkdir(parents=True)
-    return Site(toy=tiny, folder=tmp_path / "site")
+def start(site: Site, layout: str) -> subprocess.Popen[str]:
+    words, pipe = site.command("--layout", layout), subprocess.PIPE
+    return subprocess.Popen(words, env=site.environment, stdout=pipe, stderr=pipe, text=True)
+
+
+def build(site: Site, *arguments: str) -> None:
+    """Build; again if nothing was left to do, as that reclaims nothing either."""
+    done = succeeded(site.build(*arguments))
+    assert_of_one_build(site)
+    if "publish" not in states(done):
+        build(site, *arguments, "--force")
 
 
 def assert_of_one_build(site: Site) -> None:
@@ -171,14 +97,13 @@ def assert_of_one_build(site: Site) -> None:
 
 
 def assert_nothing_left(site: Site) -> None:
-    assert site.leftovers() == []
     held = (site.store.root / CLAIMS, site.store.root / LEASES, site.folder / "temporary")
     assert [path for folder in held for path in folder.iterdir()] == []
-    # One image of each edit, and what belongs to the last build.
+    # The link, the image of each edit, and what belongs to the last build.
     names = sorted(path.name for path in site.sif.parent.iterdir() if path.suffix != ".sif")
     texts = ["build.log", "pins.json", "plan.json", "record.json"]
     assert names == sorted([*texts, "provenance.json", "recipe", "sbom.cdx.json"])
-    assert len([*site.sif.parent.glob("*.sif")]) == 1 + len(EDITS)
+    assert len([*site.sif.parent.glob("*.sif")]) == 3
 
 
 def started(process: subprocess.Popen[str], step: str = "") -> None:
@@ -206,59 +131,56 @@ def kill_after(seconds: float, step: str, process: subprocess.Popen[str]) -> boo
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
     rest, _ = process.communicate(timeout=300)
-    late = not step and any(json.loads(line).get("step") == "publish" for line in whole_lines(rest))
+    # The last line may be cut off.
+    lines = (line for line in rest.splitlines(keepends=True) if line.endswith("\n"))
+    late = not step and any(json.loads(line).get("step") == "publish" for line in lines)
     return process.returncode == -signal.SIGKILL and not late
 
 
-def whole_lines(text: str) -> Iterator[str]:
-    """Return the whole lines that a killed process has written."""
-    return (line for line in text.splitlines(keepends=True) if line.endswith("\n"))
-
-
 @pytest.mark.parametrize("disturbance", KILLS, ids=str)
-def test_no_kill_loses_an_image(engine: str, site: Site, disturbance: tuple[int, str, str]) -> None:
-    _kill_often(engine, site, *disturbance)
+def test_no_kill_loses_an_image(
+    tiny: Toy, tmp_path: Path, disturbance: tuple[int, str, str]
+) -> None:
+    trial = Trial.of(tiny, tmp_path, INSTALL)
+    # The trees that are compared have everything that a kill might lose.
+    assert trial.tree["hard links"] == [["./data/again", "./data/number"]]
+    assert trial.tree["data/number"][-1] == {"user.toy": b"2".hex()}
+    assert "security.capability" in trial.tree["data/capable"][-1]
+    _kill_often(trial, tmp_path, *disturbance)
 
 
 @pytest.mark.parametrize("layer", ["work", pytest.param("base-local", marks=slow)])
 def test_no_kill_of_a_build_with_one_id_does(
-    engine: str, site: Site, layer: str, monkeypatch: pytest.MonkeyPatch
+    tiny: Toy, tmp_path: Path, layer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(ids.VARIABLE, "one")
-    _kill_often(engine, site, 1, "flat", layer)
+    trial = Trial.of(tiny, tmp_path, INSTALL, ["flat"])
+    _kill_often(trial, tmp_path, 1, "flat", layer)
 
 
-def _kill_often(engine: str, site: Site, wanted: int, layout: str, layer: str) -> None:
-    killed = Killed(site=site, engine=engine, layout=layout, layer=layer)
-    seconds = killed.learn()
+def _kill_often(trial: Trial, folder: Path, wanted: int, layout: str, layer: str) -> None:
+    if layer == LAYERS[0]:
+        # From scratch, all steps run in one tree, and their results may have its time.
+        trial = replace(trial, digests={})
+    seconds = timed(start(fresh(trial, folder / "timed", layer), layout))
     chance = random.Random(4711)  # noqa: S311  # moments, not secrets
     counts = {"": 0, "publish": 0}
     for attempt in range(ATTEMPTS * 2 * wanted):
         step = min(counts, key=lambda item: counts[item])
         if counts[step] == wanted:
             break
-        new, old = EDITS[attempt % 2], EDITS[1 - attempt % 2]
+        site = fresh(trial, folder / f"killed-{attempt}", layer)
         before = files.sha256(site.sif)
-        killed.edit(new)
-        if kill_after(chance.uniform(0, seconds[step]), step, killed.start()):
+        if kill_after(chance.uniform(0, seconds[step]), step, start(site, layout)):
             counts[step] += 1
         else:  # too late: this machine is faster now than when the seconds were measured
             seconds[step] /= 2
-        killed.assert_old_or_new(before, old, new)
-        killed.build()
-        killed.assert_right(new)
+        # Before another build, a whole image is there: the old or the new one.
+        is_old = files.sha256(site.sif) == before
+        assert is_old or whole(site.sif, site.folder / "left", "data") == trial.tree
+        build(site, "--layout", layout)
+        trial.assert_right(site)
+        assert_nothing_left(site)
+        assert site.store.verify() == []
+        shutil.rmtree(site.folder)
     assert counts == dict.fromkeys(counts, wanted)
-    assert site.store.verify() == []
-    assert killed.number() == new
-    assert killed.tree() == killed.known[new].tree
-
-
-def test_the_trees_that_are_compared_have_all_that_a_tree_can(engine: str, site: Site) -> None:
-    """Compare trees that have everything a kill might lose."""
-    killed = Killed(site=site, engine=engine, layout="layered", layer="work")
-    killed.edit(1)
-    killed.build()
-    tree = killed.tree()
-    assert tree["hard links"] == [["./data/again", "./data/number"]]
-    assert tree["data/number"][-1] == {"user.toy": b"1".hex()}
-    assert "security.capability" in tree["data/capable"][-1]

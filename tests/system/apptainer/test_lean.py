@@ -13,11 +13,11 @@ import pytest
 
 from sifwright.images.sif import sif_file as sif_image
 from tests.conftest import run
+from tests.system.apptainer.toys import Toy, succeeded
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.system.apptainer.toys import Toy
 
 # The contents of these folders. apt would make lists/partial again.
 FOLDERS = {
@@ -90,8 +90,7 @@ done
 def test_each_step_takes_it_away(tiny: Toy) -> None:
     tiny.layer("leaves", LEAVES)
     tiny.image("leaves")
-    built = tiny.build()
-    assert built.returncode == 0, built.stderr
+    succeeded(tiny.build())
     tree = paths(tiny.sif)
     assert contents(tree, "/var/lib/apt/lists") == []
     assert contents(tree, "/var/cache/apt") == ["archives"]

@@ -13,6 +13,7 @@ from sifwright.images.contents.layer_stack import LayerStack
 from sifwright.images.contents.packages import installed
 from tests.checkouts import copy_project
 from tests.conftest import run, sifwright
+from tests.system.apptainer.toys import succeeded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,23 +21,21 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.build
 
 
+@pytest.mark.usefixtures("engine")
 def test_a_bundle_is_enough_for_the_same_image(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy_project(tmp_path, venv=("base-debian", "python-venv"))
     project, output = ["--project", tmp_path], ["--output", tmp_path / "build"]
-    locked = sifwright(*project, "lock", "local", "venv", *output)
-    assert locked.returncode == 0, f"{engine}: {locked.stdout}{locked.stderr}"
-    bundled = sifwright(*project, "bundle", "local", "venv", "-o", tmp_path / "b.tar")
-    assert bundled.returncode == 0, bundled.stderr
+    succeeded(sifwright(*project, "lock", "local", "venv", *output))
+    succeeded(sifwright(*project, "bundle", "local", "venv", "-o", tmp_path / "b.tar"))
 
     # Nothing but the bundle, and no way out.
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     alone = ["unshare", "--net"] if os.geteuid() == 0 else []
     alone += [sys.executable, "-m", "sifwright"]
     build = [*alone, *project, "build", "local", "venv", *output, "--offline", "--bundle"]
-    built = run([*build, tmp_path / "b.tar"])
-    assert built.returncode == 0, built.stdout + built.stderr
+    succeeded(run([*build, tmp_path / "b.tar"]))
     image = tmp_path / "build" / "local" / "venv" / "image.sif"
     names = {package.name for package in installed(LayerStack.of(image))}
     assert {"python3-venv", "pip"} <= names
@@ -44,8 +43,7 @@ def test_a_bundle_is_enough_for_the_same_image(
     # The cache in place of the bundle; another folder, umask and, where that can be, day.
     command = [*project, "verify", image, "--rebuild"]
     faked = ["faketime", "2030-01-02"] if shutil.which("faketime") else []
-    again = run([*faked, *alone[-3:], *command], preexec_fn=lambda: os.umask(0o077))
-    assert again.returncode == 0, again.stdout + again.stderr
+    again = succeeded(run([*faked, *alone[-3:], *command], preexec_fn=lambda: os.umask(0o077)))
     assert "gives the same bytes" in again.stdout
 
     (tmp_path / "b.tar").write_bytes((tmp_path / "b.tar").read_bytes()[: -(1 << 20)])

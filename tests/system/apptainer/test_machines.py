@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,11 +13,12 @@ from sifwright.system.tempdirs import remove
 from tests.conftest import run
 from tests.system.apptainer.machines import OVERLAYS_OFF, old_unshare
 from tests.system.apptainer.steps import inside
+from tests.system.apptainer.test_tmp import assert_untouched, files, left_in, tidy
+from tests.system.apptainer.toys import Toy, succeeded
 from tests.system.apptainer.trees import unpack
 from tests.system.apptainer.trials import states
 
-if TYPE_CHECKING:
-    from tests.system.apptainer.toys import Toy
+__all__ = ["files"]
 
 pytestmark = pytest.mark.build
 STEPS = ("base-local", "hello")
@@ -48,8 +48,7 @@ def test_an_old_unshare(
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     for state in ("done", "cached"):
-        done = toy.build("--json", "--force")
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = succeeded(toy.build("--json", "--force"))
         assert {step: states(done)[step] for step in STEPS} == dict.fromkeys(STEPS, state)
         status = (unpack(engine, toy.sif, tmp_path / state) / "hello").stat()
         assert (status.st_uid, status.st_gid) == (33, 34)
@@ -109,9 +108,11 @@ def test_exit_statuses() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="changing apptainer.conf for a test needs root")
-def test_overlays_switched_off(toy: Toy, engine: str, tmp_path: Path) -> None:
+def test_overlays_switched_off(toy: Toy, engine: str, files: list[Path], tmp_path: Path) -> None:
+    """Let the engine run all steps; files of a step at /tmp are there for the later ones."""
     if Path(engine).name != "apptainer":
         pytest.skip("the setting is Apptainer's")
+    toy.layer("hello", HELLO + tidy(files, name="tidy"))
     words = [*OVERLAYS_OFF, tmp_path / "conf", sys.executable, "-m", "sifwright"]
     done = run([*words, *toy.command("--layout", "layered")])
     assert done.returncode == 5, done.stdout + done.stderr
@@ -122,7 +123,8 @@ def test_overlays_switched_off(toy: Toy, engine: str, tmp_path: Path) -> None:
     assert done.returncode == 5, done.stdout + done.stderr
     assert "no step can be entered here: overlays are switched off" in done.stderr
     assert "'sifwright build' needs none of it" in done.stderr
-    done = run([*words, *toy.command()])
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = succeeded(run([*words, *toy.command()]))
     assert "nothing is kept: overlays are switched off" in done.stdout
+    assert_untouched(files)
+    assert left_in(engine, toy, tmp_path / "tree") == []
     assert run([*OVERLAYS_OFF, tmp_path / "conf", engine, "exec", toy.sif, "stat", "/hello"]).stdout

@@ -105,19 +105,15 @@ def sif(engine: str, compiled: Path, tmp_path: Path) -> Sif:
     return stacks.opened(engine, compiled, tmp_path)
 
 
-def test_mpi4py_adds_up_torchs_memory(sif: Sif, release: Release) -> None:
-    output = sif.says(*LAUNCHERS[release.layer], "conda-python-simple", "-c", ADD_UP)
-    assert output == f"{VENDORS[release.layer]} [3.0] of 2\n"
-
-
-def test_the_run_script_knows_the_ranks(sif: Sif, release: Release) -> None:
-    assert stacks.ranks(sif, LAUNCHERS[release.layer]) == ["0 2", "1 2"]
-
-
-def test_another_version_is_noticed(sif: Sif, release: Release) -> None:
+def test_the_compiled_mpi(sif: Sif, release: Release) -> None:
+    """Let mpi4py add up torch's memory, ask the run script for the ranks, and notice a version."""
+    launcher, vendor = LAUNCHERS[release.layer], VENDORS[release.layer]
+    output = sif.says(*launcher, "conda-python-simple", "-c", ADD_UP)
+    assert output == f"{vendor} [3.0] of 2\n"
+    assert stacks.ranks(sif, launcher) == ["0 2", "1 2"]
     done = sif.test(release.layer, version="9.9.9")
     assert done.returncode == 1
-    assert done.stderr == f"{VENDORS[release.layer]} is {release.version}, not 9.9.9\n"
+    assert done.stderr == f"{vendor} is {release.version}, not 9.9.9\n"
 
 
 @pytest.mark.parametrize("release", parameters("mpich"), indirect=True)

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import pwd
 import re
 import shutil
 import sys
@@ -21,8 +20,8 @@ from sifwright.system import ids
 from tests.checkouts import copy_checkout
 from tests.conftest import run, sifwright
 from tests.system.apptainer.steps import make_root
-from tests.system.apptainer.test_users import NAME, _as_user, _own
-from tests.system.apptainer.toys import make_toy
+from tests.system.apptainer.test_users import NAME, _as_user, _own, user
+from tests.system.apptainer.toys import make_toy, succeeded
 from tests.system.apptainer.trees import differences, unpack
 
 if TYPE_CHECKING:
@@ -75,35 +74,28 @@ def toy(tiny: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
 
 
 def _built(toy: Toy, engine: str, folder: Path) -> Path:
-    done = toy.build("--force")
-    assert done.returncode == 0, done.stdout + done.stderr
+    succeeded(toy.build("--force"))
     return unpack(engine, toy.sif, folder)
 
 
 def test_owners_are_those_of_a_usual_build(
     toy: Toy, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = _built(toy, engine, tmp_path / "one")
-    status = (first / "data" / "copy").stat()
-    assert (status.st_uid, status.st_gid) == (33, 34)
-    monkeypatch.delenv(ids.VARIABLE)
-    done = toy.build("--json", "--force")
-    assert done.returncode == 0, done.stdout + done.stderr
-    # Results of the two ways are not mixed.
-    assert '"state": "cached"' not in done.stdout
-    assert differences(first, unpack(engine, toy.sif, tmp_path / "usual")) == []
-
-
-def test_steps_go_on_from_the_cache(toy: Toy, engine: str, tmp_path: Path) -> None:
-    """Unpack the results with their owners, and run steps on them."""
+    """Unpack cached results with their owners, and run a step on them."""
     before = _built(toy, engine, tmp_path / "before")
     toy.layer("second", f"{SECOND}\n: again\n")
-    done = toy.build("--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = succeeded(toy.build("--json"))
     assert '"step": "first", "state": "cached"' in done.stdout
     assert '"step": "second", "state": "done"' in done.stdout
-    changed = differences(before, unpack(engine, toy.sif, tmp_path / "after"))
-    assert [name for name in changed if name.startswith("data")] == []
+    after = unpack(engine, toy.sif, tmp_path / "after")
+    assert [name for name in differences(before, after) if name.startswith("data")] == []
+    status = (after / "data" / "copy").stat()
+    assert (status.st_uid, status.st_gid) == (33, 34)
+    monkeypatch.delenv(ids.VARIABLE)
+    done = succeeded(toy.build("--json", "--force"))
+    # Results of the two ways are not mixed.
+    assert '"state": "cached"' not in done.stdout
+    assert differences(after, unpack(engine, toy.sif, tmp_path / "usual")) == []
 
 
 def _docker_archive(root: Path, file: Path) -> None:
@@ -158,13 +150,8 @@ def test_a_step_that_needs_more_ids_is_named(toy: Toy, end: str, status: int) ->
 @pytest.fixture
 def home() -> Iterator[Path]:
     """Make the home of a user without subordinate ids."""
-    none = ["--key", "SUB_UID_COUNT=0", "--key", "SUB_GID_COUNT=0"]
-    done = run(["useradd", "--create-home", "--shell", "/bin/bash", *none, NAME])
-    assert done.returncode == 0, done.stderr
-    try:
-        yield Path(pwd.getpwnam(NAME).pw_dir)
-    finally:
-        run(["userdel", "--remove", NAME])
+    with user("--key", "SUB_UID_COUNT=0", "--key", "SUB_GID_COUNT=0") as folder:
+        yield folder
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="making a user needs root")
@@ -213,8 +200,7 @@ def test_the_first_command_of_the_readme(home: Path, engine: str, tmp_path: Path
     _as_user(home, "cd checkout && make sif")
     foreign = home / "checkout" / "build" / "local" / "pytorch" / "image.sif"
     _as_user(home, f"{engine} exec --containall {foreign} conda-python-simple -c 'import torch'")
-    usual = sifwright("build", "local", "--output", tmp_path / "build")
-    assert usual.returncode == 0, usual.stdout + usual.stderr
+    succeeded(sifwright("build", "local", "--output", tmp_path / "build"))
     trees = []
     for name, sif in {"one": foreign, "usual": tmp_path / "build/local/pytorch/image.sif"}.items():
         trees.append(unpack(engine, sif, tmp_path / name))
@@ -224,8 +210,7 @@ def test_the_first_command_of_the_readme(home: Path, engine: str, tmp_path: Path
 
 def _alone(*command: str | Path, owners: Path, tree: Path | None = None) -> Sequence[str]:
     words = [sys.executable, "-P", "-m", "sifwright.system.one_uid", owners, tree or ""]
-    done = run([*words, *command])
-    assert done.returncode == 0, done.stderr
+    done = succeeded(run([*words, *command]))
     return done.stdout.split()
 
 

@@ -48,12 +48,18 @@ def _said(plan: Plan, output: Path) -> str:
     return str(caught.value)
 
 
-def test_an_old_engine(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_engine_and_an_old_mksquashfs(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refuse those of RHEL 8."""
     _fake(tmp_path, "apptainer", "apptainer version 1.0.3-1.el8")
+    _fake(tmp_path, "mksquashfs", "", help_text="mksquashfs version 4.3 (2014/05/12)")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     message = _said(plan, tmp_path)
     assert f"{tmp_path}/apptainer: apptainer 1.0.3 is too old; apptainer 1.1.0 or" in message
     assert "install-apptainer" in message
+    assert "mksquashfs 4.3 is too old" in message
+    assert "Install squashfs-tools 4.4 or later." in message
 
 
 def test_another_processor(plan: Plan, tmp_path: Path) -> None:
@@ -91,14 +97,25 @@ def test_an_apptainer_without_zstd_runs_no_steps_on_layers_of_it(plan: Plan) -> 
 
 
 @pytest.mark.usefixtures("in_a_user_namespace")
-def test_no_subordinate_ids(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "subuid"
+def test_what_an_ordinary_user_lacks(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, limit = tmp_path / "subuid", tmp_path / "max_user_namespaces"
     file.write_text("somebody:100000:65536\n")
+    limit.write_text("0\n")
     monkeypatch.setattr(ids, "FILES", (file, tmp_path / "missing"))
+    monkeypatch.setattr(host_checks, "FUSE", tmp_path / "fuse")
+    monkeypatch.setattr(host_checks, "USER_NAMESPACES", limit)
+    monkeypatch.setattr(host_checks, "_file_system", lambda _: "lustre")
     message = _said(plan, tmp_path)
-    assert f"{file}: user '" in message
-    assert f"{tmp_path}/missing: user '" in message
-    assert "sudo usermod --add-subuids 165536-231071 --add-subgids 165536-231071" in message
+    for text in (
+        *(f"{file}: user '", f"{tmp_path}/missing: user '"),
+        "sudo usermod --add-subuids 165536-231071 --add-subgids 165536-231071",
+        f"{tmp_path}/fuse: does not exist",
+        f"{limit}: user namespaces are switched off",
+        "it is on lustre, which does not know subordinate ids",
+    ):
+        assert text in message
 
 
 @pytest.mark.usefixtures("in_a_user_namespace")
@@ -117,25 +134,6 @@ def test_a_site_without_builds_comes_before_an_administrators_advice(
     assert not any("cannot mend" in item.what for item in host_checks.problems(isambard))
 
 
-@pytest.mark.usefixtures("in_a_user_namespace")
-def test_no_fuse_and_no_user_namespaces(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limit = tmp_path / "max_user_namespaces"
-    limit.write_text("0\n")
-    monkeypatch.setattr(host_checks, "FUSE", tmp_path / "fuse")
-    monkeypatch.setattr(host_checks, "USER_NAMESPACES", limit)
-    message = _said(plan, tmp_path)
-    assert f"{tmp_path}/fuse: does not exist" in message
-    assert f"{limit}: user namespaces are switched off" in message
-
-
-@pytest.mark.usefixtures("in_a_user_namespace")
-def test_a_shared_file_system(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_checks, "_file_system", lambda _: "lustre")
-    assert "it is on lustre, which does not know subordinate ids" in _said(plan, tmp_path)
-
-
 def test_the_file_system_of_a_folder(tmp_path: Path) -> None:
     assert host_checks._file_system(tmp_path / "not" / "there") != ""  # noqa: SLF001
     assert host_checks._file_system(tmp_path.__class__("/proc/self")) == "proc"  # noqa: SLF001
@@ -148,15 +146,6 @@ def test_one_id_is_not_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert ids.subordinate_ids() is None
     file.write_text(f"{os.geteuid()}:100000:1\n{os.geteuid()}:200000:65536\n")
     assert ids.subordinate_ids() == (200000, 200000, 65536)
-
-
-def test_an_old_mksquashfs(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse the mksquashfs of RHEL 8."""
-    _fake(tmp_path, "mksquashfs", "", help_text="mksquashfs version 4.3 (2014/05/12)")
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    message = _said(plan, tmp_path)
-    assert "mksquashfs 4.3 is too old" in message
-    assert "Install squashfs-tools 4.4 or later." in message
 
 
 def test_singularity_3_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,8 @@ from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.report.page import report_data
 from tests.conftest import sifwright
-from tests.system.apptainer.test_diff import METADATA, PLAN, squash, tree, write
+from tests.system.apptainer.sifs import pack
+from tests.system.apptainer.test_diff import METADATA, PLAN, tree, write
 from tests.unit.listings import write_listing
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
     (whole / record).write_text(
         "../same,,\n../../../../name,,\n../site-packages/torch-2.dist-info/METADATA,,\n"
     )
-    write(folder / "image.sif", squash(whole))
+    write(folder / "image.sif", pack(whole, is_system=True))
     (folder / "record.json").write_text(json.dumps({"plan": PLAN, "timeline": [EVENT]}))
     return ImageFolder(folder=folder, name="small")
 
@@ -86,11 +87,10 @@ def test_with_a_cache(output: ImageFolder) -> None:
 
 
 def test_layered(output: ImageFolder, tmp_path: Path) -> None:
-    base = squash(tree(tmp_path / "base"), name="base")
+    base = pack(tree(tmp_path / "base"), is_system=True)
     (tmp_path / "top").mkdir()
     (tmp_path / "top" / "big").write_bytes(b"x" * 999)
-    top = squash(tmp_path / "top", name="top", is_system=False)
-    write(output.link, base, top)
+    write(output.link, base, pack(tmp_path / "top"))
     result = report_data.gather(output)
     assert result.by_layer
     assert [layer.name for layer in result.layers] == ["base", "top"]

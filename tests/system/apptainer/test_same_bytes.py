@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import sifwright
-from tests.system.apptainer.toys import make_toy
+from tests.system.apptainer.toys import make_toy, succeeded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,12 +22,12 @@ echo "root:*:$((20000 + MAX_JOBS)):0:99999:7:::" >/etc/shadow
 echo "$RANDOM" >/var/cache/ldconfig/aux-cache
 echo hello >/opt/made/deep/file
 ln /opt/made/deep/file /opt/made/name
-ln -s deep/file /opt/made/link
+ln -s deep/file /opt/made/link; mkfifo /opt/made/fifo
 touch -d @$((1400000000 + MAX_JOBS)) /opt/made/deep/file
 """
 LATER = """
 echo more >>/opt/made/deep/file
-touch /opt/made/gone && rm /opt/made/gone
+touch /opt/made/gone && rm /opt/made/gone /opt/made/link
 chmod 700 /opt/made/deep
 """
 
@@ -46,14 +46,13 @@ def _build(toy: Toy, layout: str, jobs: str, cores: set[int], umask: int) -> byt
         os.umask(umask)
 
     cache = str(toy.folder / "cache")
-    env = {**os.environ, "SIFWRIGHT_CACHE": cache, "MAX_JOBS": jobs}
-    built = toy.build("--layout", layout, env=env, preexec_fn=set_up)
-    assert built.returncode == 0, built.stdout + built.stderr
+    env = {**os.environ, "SIFWRIGHT_CACHE": cache, "MAX_JOBS": jobs, "TZ": f"UTC-{jobs[0]}"}
+    succeeded(toy.build("--layout", layout, env=env, preexec_fn=set_up))
     return toy.sif.read_bytes()
 
 
 @pytest.mark.parametrize(("layout", "umask"), [("layered", 0o077), ("flat", 0o007)])
-def test_another_day_umask_folder_and_number_of_cores(
+def test_another_day_zone_umask_folder_and_number_of_cores(
     tiny_base: Path, tmp_path: Path, layout: str, umask: int
 ) -> None:
     cores = os.sched_getaffinity(0)
@@ -82,6 +81,5 @@ def test_a_rebuild_from_the_step_cache_and_one_from_nothing(tiny: Toy) -> None:
     tiny.layer("second", LATER)
     tiny.image("first", "second")
     assert tiny.build().returncode == 0
-    done = sifwright("--project", str(tiny.folder), "verify", str(tiny.sif), "--rebuild")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = succeeded(sifwright("--project", str(tiny.folder), "verify", str(tiny.sif), "--rebuild"))
     assert done.stdout.splitlines()[-1] == "rebuilt:   ok, another build gives the same bytes"

@@ -15,7 +15,7 @@ import pytest
 
 from sifwright.system import files
 from tests.conftest import run
-from tests.system.apptainer.toys import make_toy
+from tests.system.apptainer.toys import make_toy, succeeded
 from tests.system.apptainer.trials import PLACES, Site, Trial, copied, states
 
 if TYPE_CHECKING:
@@ -65,25 +65,19 @@ def check(trial: Trial, folder: Path, layout: str, attempt: Attempt) -> None:
         assert done.returncode in {5, 6, 7}, done.stderr
         assert CAUSES.search(done.stderr), done.stderr
         assert files.sha256(site.sif) == before
-        go_on(site, layout)
+        # Finished steps are cached.
+        cached = site.digests().keys()
+        again = succeeded(site.build("--layout", layout))
+        assert {states(again)[name] for name in cached} == {"cached"}
     assert site.store.verify() == []
     trial.assert_right(site)
-
-
-def go_on(site: Site, layout: str) -> None:
-    """Build again; what was finished is not run again."""
-    cached = site.digests().keys()
-    again = site.build("--layout", layout)
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert {states(again)[name] for name in cached} == {"cached"}
 
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[None]:
     """Mount a small file system of its own; only root can."""
     folder.mkdir(parents=True)
-    mounted = run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder])
-    assert mounted.returncode == 0, mounted.stderr
+    succeeded(run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder]))
     try:
         yield
     finally:
@@ -127,32 +121,25 @@ def test_a_disk_that_is_full(
 def test_a_disk_that_somebody_fills(
     trial: Trial, tmp_path: Path, path: str, moment: str, layout: str
 ) -> None:
-    """Fill it during the build: no check before the start can help."""
+    """Fill it when a part of the build begins: no check before the start can help."""
 
     def attempt(site: Site) -> subprocess.CompletedProcess[str]:
-        return filled_when(site, path, moment, layout)
+        words = site.command("--layout", layout)
+        lines: list[str] = []
+        with subprocess.Popen(
+            words, env=site.environment, stdout=PIPE, stderr=PIPE, text=True
+        ) as process:
+            assert process.stdout
+            for line in process.stdout:
+                lines.append(line)
+                if json.loads(line).items() >= {"event": "started", "step": moment}.items():
+                    break
+            with filled(site.folder / path, 0):
+                out, errors = process.communicate(timeout=300)
+        return subprocess.CompletedProcess(words, process.returncode, "".join(lines) + out, errors)
 
     with small_disk(tmp_path / path):
         check(trial, tmp_path, layout, attempt)
-
-
-def filled_when(
-    site: Site, path: str, moment: str, layout: str
-) -> subprocess.CompletedProcess[str]:
-    """Fill the disk up when a part of the build begins."""
-    command = site.command("--layout", layout)
-    with subprocess.Popen(
-        command, env=site.environment, stdout=PIPE, stderr=PIPE, text=True
-    ) as process:
-        assert process.stdout
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if json.loads(line).items() >= {"event": "started", "step": moment}.items():
-                break
-        with filled(site.folder / path, 0):
-            out, errors = process.communicate(timeout=300)
-    return subprocess.CompletedProcess(command, process.returncode, "".join(lines) + out, errors)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -1,25 +1,22 @@
-"""Passwords and tokens of the building machine: in nothing that a build makes."""
+"""Settings of the building machine reach a build; their passwords are in nothing that it makes."""
 
 from __future__ import annotations
 
 import base64
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import run, sifwright
+from tests.system.apptainer.toys import Toy, succeeded
 from tests.system.apptainer.trees import extracted
-
-if TYPE_CHECKING:
-    from tests.system.apptainer.toys import Toy
 
 # One for each place, so that a hit says which one it was.
 PLACES = (
     *("pip-config", "pip-variable", "pip-extra", "netrc", "docker-config", "git-header"),
     *("git-credentials", "http-proxy", "all-proxy", "mirror", "conda-token", "apt-proxy"),
-    *("token-variable", "secret-file", "secret-variable"),
+    *("token-variable", "secret-file", "secret-variable", "no-proxy", "find-links", "ca-file"),
 )
 CANARIES = {
     place: f"canary{number:02}{place.replace('-', '')}" for number, place in enumerate(PLACES)
@@ -38,6 +35,8 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ".git-credentials": f"https://u:{of['git-credentials']}@127.0.0.1\n",
         "apt.conf": f'Acquire::http::Proxy "http://u:{of["apt-proxy"]}@127.0.0.1:9";\n',
         "secret": of["secret-file"],
+        "ca.crt": f"# {of['ca-file']}\n",
+        "page.html": of["find-links"],
     }
     for name, text in texts.items():
         (home / name).write_text(text)
@@ -54,9 +53,13 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     variables = {
         "HOME": str(home),
         "PIP_CONFIG_FILE": str(home / "pip.conf"),
-        "PIP_INDEX_URL": f"http://u:{of['pip-variable']}@127.0.0.1:9/simple",
+        "PIP_INDEX_URL": f"http://u:{of['pip-variable']}@127.0.0.2:9/simple",
+        "PIP_FIND_LINKS": str(home),
+        "SSL_CERT_FILE": str(home / "ca.crt"),
         "PIP_EXTRA_INDEX_URL": f"http://u:{of['pip-extra']}@127.0.0.1:9/simple",
         "http_proxy": f"http://u:{of['http-proxy']}@127.0.0.1:9",
+        "https_proxy": f"http://u:{of['http-proxy']}@127.0.0.1:9",
+        "no_proxy": f"{of['no-proxy']}.example",
         "ALL_PROXY": f"http://u:{of['all-proxy']}@127.0.0.1:9",
         "APT_CONFIG": str(home / "apt.conf"),
         "GITHUB_TOKEN": of["token-variable"],
@@ -71,7 +74,13 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 # The step must see them, or the test would find nothing after any build.
 _INSTALL = """
-[[ $http_proxy == *httpproxy* && $(<"$SIFWRIGHT_BUILD/machine/netrc") == *canary* ]]
+[[ $http_proxy == *httpproxy* && $https_proxy == "$http_proxy" && $no_proxy == *noproxy.example ]]
+[[ $PIP_INDEX_URL == http://127.0.0.2:9/simple && $PIP_FIND_LINKS == file:///mnt/* ]]
+grep -qx 'machine 127.0.0.2 login u password .*pipvariable' "$NETRC"
+grep -q findlinks "${PIP_FIND_LINKS#file://}/page.html"
+for file in "$SSL_CERT_FILE" "$PIP_CERT" "$REQUESTS_CA_BUNDLE"; do grep -q cafile "$file"; done
+grep -q 'Acquire::http::Proxy "http://u:.*aptproxy@127.0.0.1:9"' "$APT_CONFIG"
+[[ $(stat -c %a "$SIFWRIGHT_BUILD/machine/environment") == 600 ]]
 [[ $(<"$SIFWRIGHT_BUILD/secrets/file") == *secretfile* ]]
 [[ $(<"$SIFWRIGHT_BUILD/secrets/variable") == *secretvariable* ]]
 echo done >/used
@@ -94,8 +103,7 @@ def test_no_password_is_in_anything_that_a_build_makes(
     (tiny.folder / "told").write_text("".join(done.stdout + done.stderr for done in told))
     assert [done.returncode for done in told] == [0] * 5, (tiny.folder / "told").read_text()
     for number, packed in enumerate([*tmp_path.rglob("*.sqfs"), *extracted(tiny.sif, tiny.folder)]):
-        done = run(["unsquashfs", "-q", "-d", tmp_path / f"unpacked-{number}", packed])
-        assert done.returncode == 0, done.stderr
+        succeeded(run(["unsquashfs", "-q", "-d", tmp_path / f"unpacked-{number}", packed]))
     files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
     hits = [
         (str(path), name)

@@ -8,16 +8,14 @@ import pty
 import subprocess
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
 from sifwright.make_image.cache.store import Store
 from sifwright.make_image.pack_layers.pack import SQUASHFS
 from tests.conftest import sifwright
-
-if TYPE_CHECKING:
-    from tests.system.apptainer.toys import Toy
+from tests.system.apptainer.toys import Toy, succeeded
+from tests.system.apptainer.trials import spoil
 
 pytestmark = pytest.mark.build
 
@@ -33,8 +31,7 @@ def test_a_shell_is_what_the_step_would_run_in(tiny: Toy) -> None:
     tiny.layer("three", "rm /capable\n")
     tiny.image("one", "three")
     assert tiny.build().returncode == 0
-    done = sifwright(*shell(tiny), input="bash install.sh; ls /")
-    assert done.returncode == 0, done.stderr
+    done = succeeded(sifwright(*shell(tiny), input="bash install.sh; ls /"))
     assert "capable" not in done.stdout.split()
     assert "layer 'three' runs without an overlay" in done.stderr + done.stdout
 
@@ -45,15 +42,11 @@ def test_a_shell_is_not_opened_on_damaged_results(tiny: Toy) -> None:
     tiny.image("one", "three")
     assert tiny.build("--layout", "layered").returncode == 0
     (first,) = (entry for entry in Store.open().entries() if entry.manifest["layer"] == "one")
-    file = first.file(SQUASHFS)
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.chmod(0o644)
-    file.write_bytes(data)
+    first.file(SQUASHFS).chmod(0o644)
+    spoil(first.file(SQUASHFS), "flip")
     site = tiny.folder / "defs" / "sites" / "local.yaml"
     site.write_text(json.dumps({**json.loads(site.read_text()), "sif": {"layout": "layered"}}))
-    done = sifwright(*shell(tiny), "--json", input="true")
-    assert done.returncode == 0, done.stderr
+    done = succeeded(sifwright(*shell(tiny), "--json", input="true"))
     assert '"step": "one", "state": "done"' in done.stdout
 
 

@@ -16,12 +16,12 @@ from sifwright.make_image.signing.trust import SignatureError, read_trust
 from sifwright.make_image.signing.verify import verify_image
 from tests.conftest import run, sifwright
 from tests.system.apptainer.sifs import layer
+from tests.system.apptainer.toys import succeeded
 from tests.unit.two_layers import flip, give_record
 
 if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
-
 
 OPEN = {"SIFWRIGHT_SIGN_PASSPHRASE": "open"}
 
@@ -43,8 +43,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "apptainer key newpair --keysdir ring -N Sue -E sue@example.com -C x -P open -b 2048 -U=0",
     ):
         (folder / "use").write_text("keyUsage=digitalSignature\nextendedKeyUsage=codeSigning\n")
-        done = run(command.split(), cwd=folder)
-        assert done.returncode == 0, done.stderr
+        succeeded(run(command.split(), cwd=folder))
     return folder
 
 
@@ -76,8 +75,7 @@ def _refused(done: subprocess.CompletedProcess[str], why: str) -> None:
 
 
 def test_a_key_in_pem(sif: Path, keys: Path) -> None:
-    done = _call("sign", sif, "--key", keys / "key.pem")
-    assert done.returncode == 0, done.stderr
+    succeeded(_call("sign", sif, "--key", keys / "key.pem"))
     assert run(["apptainer", "verify", "--key", keys / "key.pub", sif]).returncode == 0
     good = _call("verify", sif, "--key", keys / "key.pub")
     compared = re.findall(r"\b(record|signature|provenance): ", good.stdout)
@@ -94,8 +92,7 @@ def test_a_key_of_the_keyring(sif: Path, keys: Path) -> None:
     _refused(_call("sign", sif, "--key", "sue@", **ring), "private key checksum failure")
     _refused(_call("sign", sif, "--key", "joe@", **ring), "is none of the 1 private keys")
     assert before == (sif.read_bytes(), sorted(sif.parent.iterdir()))
-    done = _call("sign", sif, "--key", "sue@", **ring, **OPEN)
-    assert done.returncode == 0, done.stderr
+    succeeded(_call("sign", sif, "--key", "sue@", **ring, **OPEN))
     assert run(["apptainer", "verify", "--local", sif], env={**os.environ, **ring}).returncode == 0
     assert _call("verify", sif, **ring).returncode == 0
     sif.with_name("record.json").unlink()

@@ -1,4 +1,7 @@
-"""The layer of a step: every change of the step to the tree, and nothing else."""
+"""The layer of a step on an overlay: each change to the tree, and nothing else.
+
+The same changes in one tree are in test_cases.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.images.contents import listing
-from tests.system.apptainer.steps import LiveStack, Stack, differences
+from tests.system.apptainer.steps import Stack, differences
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -155,13 +158,6 @@ def layers(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Stack:
     return Stack.start(tmp_path_factory.mktemp("stack"))
 
 
-@pytest.fixture(params=[Stack, LiveStack], ids=["on an overlay", "in one tree"])
-def start(layers: Stack, request: pytest.FixtureRequest) -> Stack:
-    """Start a stack by both kinds of runs."""
-    stack: Stack = request.param(layers.folder, layers.how, layers.layers)
-    return stack
-
-
 def _last(stack: Stack) -> dict[str, listing.ListedPath]:
     """Return the paths of the last layer but for the root, which every layer has."""
     nodes = listing.read(stack.layers[-1].listing)
@@ -169,9 +165,9 @@ def _last(stack: Stack) -> dict[str, listing.ListedPath]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_layer_is_what_the_step_did(start: Stack, tmp_path: Path, case: str) -> None:
+def test_a_layer_is_what_the_step_did(layers: Stack, tmp_path: Path, case: str) -> None:
     scripts, there, gone = CASES[case]
-    stack = start.branch(tmp_path / "stack")
+    stack = layers.branch(tmp_path / "stack")
     for number, script in enumerate(scripts):
         seen = stack.step(str(number), script)
         assert differences(seen, stack.tree()) == {}
@@ -185,8 +181,8 @@ def test_a_layer_is_what_the_step_did(start: Stack, tmp_path: Path, case: str) -
 
 
 @pytest.mark.parametrize("umask", ["077", "007"])
-def test_the_builders_umask_does_not_matter(start: Stack, tmp_path: Path, umask: str) -> None:
-    stack = start.branch(tmp_path / "stack")
+def test_the_builders_umask_does_not_matter(layers: Stack, tmp_path: Path, umask: str) -> None:
+    stack = layers.branch(tmp_path / "stack")
     before = os.umask(int(umask, 8))
     try:
         seen = stack.step(
@@ -201,8 +197,8 @@ def test_the_builders_umask_does_not_matter(start: Stack, tmp_path: Path, umask:
     assert seen["."][0] == "0o40755"
 
 
-def test_files_of_the_engine_stay_out(start: Stack, tmp_path: Path) -> None:
-    stack = start.branch(tmp_path / "stack")
+def test_files_of_the_engine_stay_out(layers: Stack, tmp_path: Path) -> None:
+    stack = layers.branch(tmp_path / "stack")
     stack.step("1", "mkdir -p /.own/deep /data/empty/mount; printf x >/.own/deep/x")
     assert ".own/deep/x" in _last(stack)
     stack.layers.pop()
@@ -211,21 +207,9 @@ def test_files_of_the_engine_stay_out(start: Stack, tmp_path: Path) -> None:
     assert _last(stack) == {}
 
 
-def test_a_step_that_does_nothing_leaves_the_same_bytes(start: Stack, tmp_path: Path) -> None:
-    stack = start.branch(tmp_path / "stack")
-    for name in ("1", "2"):
-        stack.step(name, "true")
-    first, other = stack.layers[-2:]
-    assert first.squashfs.read_bytes() == other.squashfs.read_bytes()
-    assert first.listing.read_bytes() == other.listing.read_bytes()
-    assert (first.entries, first.bytes) == (1, 0)
-    # The time of the root is the base's, not that of the build.
-    assert listing.read(first.listing)[0].mtime == 10**9
-
-
-def test_holes_take_no_room(start: Stack, tmp_path: Path) -> None:
+def test_holes_take_no_room(layers: Stack, tmp_path: Path) -> None:
     """Count no room for holes, which take none where the layer is unpacked either."""
-    stack = start.branch(tmp_path / "stack")
+    stack = layers.branch(tmp_path / "stack")
     hole = "truncate -s 200M /data/x; head -c 2000000 /dev/urandom >>/data/x; ln /data/x /data/y"
     stack.step("hole", hole)
     assert 2_000_000 <= stack.layers[-1].bytes < 3_000_000

@@ -1,18 +1,18 @@
-"""Steps that write to /tmp and /var/tmp: they get folders of their own; the machine's stay."""
+"""Steps that write to /tmp and /var/tmp: they get folders of their own; the machine's stay.
+
+Where the engine runs all steps at once, test_machines looks at it.
+"""
 
 from __future__ import annotations
 
-import os
 import secrets
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import run, sifwright
-from tests.system.apptainer.machines import OVERLAYS_OFF
-from tests.system.apptainer.toys import STRICT
+from tests.conftest import sifwright
+from tests.system.apptainer.toys import STRICT, succeeded
 from tests.system.apptainer.trees import unpack
 from tests.system.apptainer.trials import states
 
@@ -66,8 +66,7 @@ def test_in_a_tree_and_on_an_overlay(
     for name in ("one", "two", "three"):
         tiny.layer(name, tidy(files, name=name))
     tiny.image("one", "two")
-    done = tiny.build()
-    assert done.returncode == 0, done.stdout + done.stderr
+    succeeded(tiny.build())
     assert_untouched(files)
     assert left_in(engine, tiny, tmp_path / "tree") == []
     tiny.image("one", "two", "three")
@@ -83,24 +82,6 @@ def test_in_a_shell(tiny: Toy, files: list[Path]) -> None:
     tiny.layer("two", tidy(files, name="two"))
     tiny.image("one", "two")
     words = tiny.words("shell", "--before", "two")
-    done = sifwright(*words, input="bash install.sh && cat /tmp/left")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = succeeded(sifwright(*words, input="bash install.sh && cat /tmp/left"))
     assert done.stdout.splitlines()[-1] == "1"
     assert_untouched(files)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="changing apptainer.conf for a test needs root")
-def test_where_the_engine_builds_it_all(
-    engine: str, tiny: Toy, files: list[Path], tmp_path: Path
-) -> None:
-    """Keep files of a step for later steps: %post is one script."""
-    if Path(engine).name != "apptainer":
-        pytest.skip("the setting is Apptainer's")
-    tiny.layer("one", tidy(files, name="one"))
-    tiny.image("one")
-    words = [*OVERLAYS_OFF, tmp_path / "conf", sys.executable, "-m", "sifwright"]
-    done = run([*words, *tiny.command()])
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "nothing is kept: overlays are switched off" in done.stdout
-    assert_untouched(files)
-    assert left_in(engine, tiny, tmp_path / "tree") == []

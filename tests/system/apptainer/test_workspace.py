@@ -38,8 +38,9 @@ def _silent(folder: Path, seconds: float) -> None:
     os.utime(folder, (now - seconds, now - seconds))
 
 
-def test_a_folder_is_gone_afterwards(tmp_path: Path) -> None:
+def test_a_folder_stays_until_its_build_ends(tmp_path: Path) -> None:
     with workspace(tmp_path / "new") as folder:
+        remove_stale(tmp_path / "new")
         (folder / "deep").mkdir()
         assert folder.stat().st_mode & 0o777 == 0o700
     assert list((tmp_path / "new").iterdir()) == []
@@ -82,12 +83,6 @@ def test_entries_of_others_are_left_alone(tmp_path: Path) -> None:
         assert run([sys.executable, "-c", command, tmp_path], timeout=240).returncode == 0
         assert pipe.is_fifo()
         assert left.exists() == (os.geteuid() == 0)
-
-
-def test_a_running_builds_folder_stays(tmp_path: Path) -> None:
-    with workspace(tmp_path) as folder:
-        remove_stale(tmp_path)
-        assert folder.exists()
 
 
 def test_a_killed_builds_folder_is_removed_at_once(tmp_path: Path) -> None:

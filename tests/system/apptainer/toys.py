@@ -59,13 +59,17 @@ class Toy:
     def execute(self, engine: str, *command: str) -> str:
         """Run a command in the built image and return what it printed."""
         flags = ["--containall", "--no-home"]
-        done = run([engine, "--quiet", "exec", *flags, self.sif, *command])
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return succeeded(run([engine, "--quiet", "exec", *flags, self.sif, *command])).stdout
 
     def leftovers(self) -> list[str]:
         """Return files in the output folder that are neither results nor logs."""
         return sorted(path.name for path in self.output.iterdir() if path.name.startswith("."))
+
+
+def succeeded(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    """Return what a program said; fail with it unless the program ended with 0."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
 
 
 def make_toy(folder: Path, base: Path) -> Toy:

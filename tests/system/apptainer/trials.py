@@ -29,7 +29,7 @@ LAYERS = ("base-local", "first", "work")
 PLACES = ("cache", "temporary", "output")
 # The bytes are the same whenever it is run.
 WORK = """mkdir /data
-seq 300000 >/data/numbers; seq 1 7 2000000 >/data/more; echo {} >/data/edit
+seq 300000 >/data/numbers; seq 1 7 2000000 >/data/more; echo {number} >/data/edit
 find /data -exec touch -hd @1400000000 {{}} +
 """
 
@@ -40,6 +40,12 @@ class Site:
 
     toy: Toy
     folder: Path
+
+    @classmethod
+    def make(cls, toy: Toy, folder: Path) -> Site:
+        for path in PLACES:
+            (folder / path).mkdir(parents=True, exist_ok=True)
+        return cls(toy=toy, folder=folder)
 
     @property
     def sif(self) -> Path:
@@ -77,26 +83,6 @@ class Site:
         return [path for folder in folders for path in folder.glob(".*")]
 
 
-def edit(toy: Toy, number: int) -> None:
-    toy.layer("work", WORK.format(number))
-
-
-def prepared(toy: Toy, folder: Path) -> Site:
-    """Make a site with the image from before an edit; only the edited step is not cached."""
-    toy.layer("first", "seq 100000 >/first; touch -d @1400000000 /first\n")
-    toy.image("first", "work")
-    edit(toy, 1)
-    for path in PLACES:
-        (folder / path).mkdir(parents=True)
-    site = Site(toy=toy, folder=folder)
-    for layout in ("flat", "layered"):
-        assert site.build("--layout", layout).returncode == 0
-    (workdir,) = (entry for entry in site.store.entries() if entry.manifest["layer"] == "work")
-    shutil.rmtree(workdir.folder)
-    edit(toy, 2)
-    return site
-
-
 def copied(site: Site, folder: Path) -> Site:
     """Copy this site to another one."""
     shutil.copytree(site.folder, folder, symlinks=True, dirs_exist_ok=True)
@@ -115,8 +101,23 @@ class Trial:
     tree: Tree
 
     @classmethod
-    def of(cls, toy: Toy, folder: Path) -> Trial:
-        site = prepared(toy, folder / "site")
+    def of(
+        cls,
+        toy: Toy,
+        folder: Path,
+        install: str = WORK,
+        layouts: Sequence[str] = ("flat", "layered"),
+    ) -> Trial:
+        """Build the image from before an edit; only the edited step is not cached afterwards."""
+        toy.layer("first", "seq 100000 >/first; touch -d @1400000000 /first\n")
+        toy.image("first", "work")
+        toy.layer("work", install.format(number=1))
+        site = Site.make(toy, folder / "site")
+        for layout in layouts:
+            assert site.build("--layout", layout).returncode == 0
+        (workdir,) = (entry for entry in site.store.entries() if entry.manifest["layer"] == "work")
+        shutil.rmtree(workdir.folder)
+        toy.layer("work", install.format(number=2))
         other = copied(site, folder / "undisturbed")
         assert other.build("--layout", "flat").returncode == 0
         tree = whole(other.sif, folder / "tree", "data")
@@ -126,7 +127,7 @@ class Trial:
         """Check that the published image has whole results, and equals the undisturbed one."""
         digests = site.digests()
         # A base layer has the time of its build, and so has the root folder of those above it.
-        if digests["base-local"] == self.digests["base-local"]:
+        if digests["base-local"] == self.digests.get("base-local"):
             assert digests == self.digests
         assert site.leftovers() == []
         record = json.loads((site.sif.parent / "record.json").read_text())
@@ -137,6 +138,24 @@ class Trial:
             ]
             assert parts[:-1] == [digests[name] for name in LAYERS]
         assert whole(site.sif, site.folder / "tree", "data") == self.tree
+
+
+def spoil(path: Path, harm: str) -> None:
+    """Harm a file; without its head, no program can mount it."""
+    data = bytearray(path.read_bytes())
+    if harm == "cut":
+        os.truncate(path, len(data) - 1)
+    elif harm == "empty":
+        path.write_bytes(b"")
+    elif harm == "head":
+        path.write_bytes(bytes(96) + data[96:])
+    elif harm == "flip":
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+    else:
+        path.unlink()
+        if harm == "folder":
+            path.mkdir()
 
 
 def states(done: subprocess.CompletedProcess[str]) -> dict[str, str]:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.version import Version
 
-from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import ComputeNode, Site
 from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.launch.comm import start
 from sifwright.launch.comm.start import layout
-from tests.conftest import ROOT
+from tests.catalogs import REAL
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+LOCAL = REAL.sites["local"]
 SLURM = {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "3"}
 ENGINE = Apptainer(
     program="/usr/bin/apptainer",
@@ -29,28 +29,23 @@ ENGINE = Apptainer(
 )
 
 
-@pytest.fixture(scope="module")
-def local() -> Site:
-    return load_catalog(ROOT / "defs", ROOT).sites["local"]
-
-
 @pytest.fixture
-def slurm(local: Site) -> Site:
+def slurm() -> Site:
     node = ComputeNode(gpus=2, cpus_per_task=7, cpu_masks=("0xfe", "0xfe00"))
     return replace(
-        local, name="s", scheduler="slurm", launcher="srun", node=node, rdzv_get_disabled=True
+        LOCAL, name="s", scheduler="slurm", launcher="srun", node=node, rdzv_get_disabled=True
     )
 
 
-def test_without_a_scheduler_two_ranks_are_started_here(local: Site) -> None:
-    assert start.shape(local, 0, 0, {}) == layout(1, 2)
-    assert start.shape(local, 1, 5, {}) == layout(1, 5)
-    assert start.launcher(local, layout(1, 2)) == []
+def test_without_a_scheduler_two_ranks_are_started_here() -> None:
+    assert start.shape(LOCAL, 0, 0, {}) == layout(1, 2)
+    assert start.shape(LOCAL, 1, 5, {}) == layout(1, 5)
+    assert start.launcher(LOCAL, layout(1, 2)) == []
 
 
-def test_without_a_scheduler_there_is_one_node(local: Site) -> None:
+def test_without_a_scheduler_there_is_one_node() -> None:
     with pytest.raises(UsageError, match=r"--nodes 2: site local has no scheduler"):
-        start.shape(local, 2, 0, {})
+        start.shape(LOCAL, 2, 0, {})
 
 
 def test_the_whole_allocation_with_a_rank_per_gpu(slurm: Site) -> None:
@@ -86,7 +81,7 @@ def test_outside_an_allocation_the_way_in_is_told(
 
 
 def test_srun_is_told_what_starts_the_images_mpi() -> None:
-    site = load_catalog(ROOT / "defs", ROOT).sites["lumi"]
+    site = REAL.sites["lumi"]
     for pmi, told in ((("pmi1",), ["--mpi=pmi2"]), ((), [])):
         mpi = ImageMpi(name="mpich", pmi=pmi)
         shape = replace(start.layout(2, 8), mpi=mpi)
@@ -105,7 +100,7 @@ def test_srun_is_told_what_starts_the_images_mpi() -> None:
     ],
 )
 def test_the_way_in_is_a_whole_command_of_the_site(name: str, command: str) -> None:
-    site = load_catalog(ROOT / "defs", ROOT).sites[name]
+    site = REAL.sites[name]
     with pytest.raises(MachineError) as caught:
         start.shape(site, 0, 0, {})
     assert command in caught.value.problems[0].fix
@@ -164,8 +159,3 @@ def test_open_mpi_brings_other_nodes_what_is_named(slurm: Site) -> None:
     assert start.launcher(site, two, environ)[-2:] == ["-x", "SIFWRIGHT_MASTER_HOST"]
     assert "-x" not in start.launcher(site, two, {})
     assert "-x" not in start.launcher(site, first, environ)
-
-
-def test_every_site_can_start_it() -> None:
-    for site in load_catalog(ROOT / "defs", ROOT).sites.values():
-        assert isinstance(start.launcher(site, layout(2, 4)), list)

@@ -103,13 +103,10 @@ def _unmounted(folder: Path) -> None:
 
 
 @contextmanager
-def registry(folder: Path, more: str = "") -> Iterator[str]:
-    """Start the registry of Debian's docker-registry, without TLS; yield its host and port.
-
-    `more` are settings of its own.
-    """
+def registry(folder: Path) -> Iterator[str]:
+    """Start the registry of Debian's docker-registry, without TLS; yield its host and port."""
     settings, log = folder / "registry.yaml", folder / "log"
-    settings.write_text(REGISTRY.format(folder=folder) + more)
+    settings.write_text(REGISTRY.format(folder=folder))
     with _running(["docker-registry", "serve", str(settings)], log, lambda: _listening(log)):
         yield _listening(log)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import Bootstrap, EnvRule, Image, Layer, LayerFile, Option, Value
 from sifwright.catalog.options import variable
 from sifwright.plan.model import Plan, Step
-from tests.conftest import ROOT
+from tests.catalogs import REAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +96,7 @@ def _options(names: dict[str, str]) -> dict[str, Option]:
 
 
 def _plan(layers: Sequence[Layer], names: dict[str, str], description: str) -> Plan:
-    site = load_catalog(ROOT / "defs", ROOT).sites["local"]
+    site = REAL.sites["local"]
     steps = [
         Step(
             layer=layer,

@@ -4,64 +4,44 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import sifwright
+from tests.conftest import run, sifwright
 from tests.registries import Registry, running
 from tests.spread import spread
 from tests.system.apptainer.trees import unpack
 from tests.system.docker import bases
-from tests.system.docker.base_sites import ENVIRONMENT, NOWHERE, Site
+from tests.system.docker.base_sites import NOWHERE, Site
 from tests.system.docker.bases import Layout
-from tests.system.docker.conftest import require
-from tests.system.docker.daemons import docker_engine, podman_service, registry
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.build
 
 KINDS = ("docker", "oci", "oci-archive", "docker-archive", "docker-daemon", "podman")
 DEFAULT_KINDS = ("docker", "oci-archive")
-ASK = (
-    "import os, torch; print(torch.__version__, torch.__file__, os.environ.get('NCCL_NET_PLUGIN'), "
-)
-ASK += "os.environ['KEPT'])"
+ASK = "import os, torch; print(torch.__version__, torch.__file__, "
+ASK += "*map(os.environ.get, ('NCCL_NET_PLUGIN', 'KEPT')))"
 # Files of a Python; digits of a sha256.
 MANY, DIGITS = 300, 64
 TORCH = "/usr/lib/python3/dist-packages/torch/__init__.py"
+IMAGE = "sifwright/base-image:local"
+PASSWORD = "hardly-a-word"  # noqa: S105
+# A toy image has no room for the real one and its repositories.
+DNF = """#!/bin/bash
+cache=/var/cache/dnf/appstream-0123456789abcdef/repodata
+mkdir -p $cache
+echo '<timestamp>1700000000</timestamp>' >$cache/repomd.xml
+echo "$*" >/opt/upgraded
+"""
 
 
 # ---- wherever it is kept --------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, layout: Layout) -> Iterator[str]:
-    """Start Debian's registry with the image; return its address."""
-    with registry(tmp_path_factory.mktemp("registry")) as address:
-        layout.copy(f"docker://{address}/group/base:1.0")
-        yield f"http://{address}"
-
-
-@pytest.fixture(scope="session")
-def daemon(tmp_path_factory: pytest.TempPathFactory, layout: Layout) -> Iterator[str]:
-    """Start Docker Engine with the image; return the address of its socket."""
-    with docker_engine(tmp_path_factory.mktemp("engine")) as address:
-        layout.copy("docker-daemon:group/base:1.0", "--dest-daemon-host", address)
-        yield address
-
-
-@pytest.fixture(scope="session")
-def podman(tmp_path_factory: pytest.TempPathFactory, layout: Layout) -> Iterator[str]:
-    """Make the same with podman."""
-    require("podman")
-    with podman_service(tmp_path_factory.mktemp("podman")) as address:
-        layout.copy("docker-daemon:group/base:1.0", "--dest-daemon-host", address)
-        yield address
 
 
 @pytest.fixture
@@ -72,11 +52,13 @@ def source(request: pytest.FixtureRequest, site: Site, layout: Layout, tmp_path:
         shutil.copytree(layout.folder, tmp_path / "oci")
         return f"oci:{tmp_path}/oci"
     if kind == "docker":
-        site.mirror(request.getfixturevalue("server"))
+        host = request.getfixturevalue("loopback_registry")
+        layout.copy(f"docker://{host}/group/base:1.0")
+        site.mirror(f"http://{host}")
         return "docker://registry.example/group/base:1.0"
-    if engine := {"docker-daemon": "daemon", "podman": "podman"}.get(kind):
-        site.env["DOCKER_HOST"] = request.getfixturevalue(engine)
-        return "docker-daemon:group/base:1.0"
+    if engine := {"docker-daemon": "docker", "podman": "podman"}.get(kind):
+        address = site.env["DOCKER_HOST"] = request.getfixturevalue("engines")(engine)
+        return layout.copy("docker-daemon:somebody/base:1.0", "--dest-daemon-host", address)
     return layout.copy(f"{kind}:{tmp_path}/base.tar")
 
 
@@ -114,49 +96,7 @@ def _contents(path: Path) -> bytes:
     return path.read_bytes()[16 if path.suffix == ".pyc" else 0 :]
 
 
-@pytest.mark.all
-def test_a_bundle_has_what_the_plan_needs_to_know(
-    site: Site, tree: Path, engine: str, tmp_path: Path
-) -> None:
-    """Lock its torch and Python: no registry can be asked, and the tag has moved."""
-    source, lock, tar = (
-        "registry.example/group/base:1.0",
-        tmp_path / "lock.toml",
-        tmp_path / "b.tar",
-    )
-    with running(Registry()) as registry:
-        registry.push("group/base", "1.0", bases.layer(tree))
-        site.mirror(registry.url)
-        locked = sifwright(*site.words("lock", source, "--file", str(lock)), env=site.env)
-        assert locked.returncode == 0, locked.stderr
-        words = ("local", "base-image", "--set", f"base-image.from={source}", "--lock", lock)
-        bundled = sifwright("bundle", *words, "-o", tar, env=site.env)
-        assert bundled.returncode == 0, bundled.stderr
-    site.mirror(NOWHERE)
-    site.env["SIFWRIGHT_CACHE"] = str(tmp_path / "empty")
-    built = site.build(source, "--bundle", str(tar), "--offline")
-    assert built.returncode == 0, built.stdout + built.stderr
-    script = "import torch; print(torch.__version__)"
-    assert site.ask(engine, "conda-python-simple", "-c", script) == "2.8.0+cpu"
-
-
 # ---- which one it is ------------------------------------------------------------------------
-
-
-@pytest.mark.all
-def test_another_archive_of_that_name_is_another_image(
-    site: Site, layout: Layout, tree: Path, engine: str, tmp_path: Path
-) -> None:
-    source = layout.copy(f"oci-archive:{tmp_path}/base.tar")
-    assert site.build(source, "--quiet").returncode == 0
-    (tmp_path / "base.tar").unlink()
-    more = tmp_path / "more"
-    (more / "opt").mkdir(parents=True)
-    (more / "opt" / "word").write_text("second")
-    Layout(folder=tmp_path / "second", environment=ENVIRONMENT).write(tree, more).copy(source)
-    again = site.build(source)
-    assert again.stdout.splitlines()[-2].startswith("built: "), again.stdout + again.stderr
-    assert site.ask(engine, "cat", "/opt/word") == "second"
 
 
 @pytest.fixture
@@ -210,3 +150,89 @@ def test_a_login_that_is_missing_is_said(site: Site, toy: Registry) -> None:
     assert "secret" not in refused.stderr
     site.env["APPTAINER_DOCKER_USERNAME"], site.env["APPTAINER_DOCKER_PASSWORD"] = "me", "secret"
     assert site.build("docker://registry.example/group/base:1.0", "--quiet").returncode == 0
+
+
+@pytest.mark.all
+def test_a_refused_base_is_built_by_nobody(site: Site, tmp_path: Path) -> None:
+    """List it beside other findings of the site; `inspect` calls it refused as well."""
+    program = tmp_path / "tree" / "usr" / "bin" / "perl"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    source = Layout(folder=tmp_path / "oci").write(tmp_path / "tree").name
+    refused = site.build(source)
+    assert (refused.returncode, (site.folder / "build").exists()) == (4, False), refused.stderr
+    assert f"base-image.from={source} (--set): it has no Python" in refused.stderr
+    two = site.plan("oci-archive:many.tar:one")
+    assert (two.returncode, "each of one image" in two.stderr) == (2, True)
+    words = ["lint", "slurm-generic", "base-image", "--set", f"base-image.from={source}"]
+    done = sifwright(*words, env=site.env)
+    assert done.returncode == 4, done.stderr
+    assert f"base-image.from={source} (--set): error: it has no Python [plan]" in done.stdout
+    assert "note: Everything that differs between clusters" in done.stdout
+    last = sifwright("inspect", source, env=site.env).stdout.splitlines()[-1]
+    assert last == "as a base    refused: it has no Python"
+
+
+@pytest.mark.all
+def test_updates_of_rpm_packages(site: Site, engine: str, tmp_path: Path) -> None:
+    """Take them in the first layer."""
+    tree = bases.make_tree(tmp_path / "tree")
+    for name in ("awk", "cp", "date", "sort", "tail"):
+        shutil.copy(Path(shutil.which(name) or name).resolve(), tree / "usr" / "bin" / name)
+    (tree / "usr" / "bin" / "dnf").write_text(DNF)
+    (tree / "usr" / "bin" / "dnf").chmod(0o755)
+    bases.add_torch(tree)
+    layout = Layout(folder=tmp_path / "oci", environment={"PATH": "/usr/bin:/bin"}).write(tree)
+    built = site.build(layout.name, "--set", "base-image.updates=true")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert site.ask(engine, "cat", "/opt/upgraded").startswith("upgrade -q -y --refresh")
+    archives = json.loads((site.output / "record.json").read_text())["archives"]
+    date = "2023-11-14T22:13:20Z"
+    assert archives == [{"layer": "base-image", "suite": "appstream", "date": date}]
+
+
+# ---- by Docker Engine ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def daemon(site: Site, engines: Callable[[str], str]) -> str:
+    site.env["DOCKER_HOST"] = engines("docker")
+    return site.env["DOCKER_HOST"]
+
+
+def asked(daemon: str, *options: str) -> str:
+    """Ask the image's Python for torch, and for the plugin that the base names."""
+    command = ["docker", "--host", daemon, "run", "--rm", "--network", "host", *options, IMAGE]
+    done = run([*command, "conda-python-simple", "-c", ASK])
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.all
+def test_an_image_of_the_engine(site: Site, layout: Layout, daemon: str) -> None:
+    """Take the base's values for NCCL back, and keep a person's."""
+    layout.copy("docker-daemon:group/torch:1.0", "--dest-daemon-host", daemon)
+    built = site.build("docker-daemon:group/torch:1.0", "--engine", "docker")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert asked(daemon) == f"2.8.0+cpu {TORCH} None yes"
+    assert asked(daemon, "--env", "NCCL_NET_PLUGIN=mine").endswith(" mine yes")
+
+
+@pytest.mark.all
+def test_a_registry_with_a_login(site: Site, tree: Path, daemon: str) -> None:
+    source = "docker://registry.example/private/base:1.0"
+    with running(Registry(login=f"me:{PASSWORD}")) as served:
+        site.mirror(served.url)
+        served.push("private/base", "1.0", bases.layer(tree))
+        refused = site.build(source, "--engine", "docker")
+        assert refused.returncode == 4
+        assert "APPTAINER_DOCKER_USERNAME" in refused.stderr
+        site.env["APPTAINER_DOCKER_USERNAME"] = "me"
+        site.env["APPTAINER_DOCKER_PASSWORD"] = PASSWORD
+        built = site.build(source, "--engine", "docker", "--verbose")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert asked(daemon).startswith("2.8.0+cpu ")
+    kept = [path.read_text() for path in (site.output / "docker-image").iterdir()]
+    output = run(["docker", "--host", daemon, "image", "inspect", IMAGE]).stdout
+    assert kept
+    assert not any(PASSWORD in text for text in (built.stdout, built.stderr, output, *kept))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ FOLDER = "lib/python3.11/site-packages"
 KINDS = {
     "system": ("/usr/bin/python3", "/opt/base-image/venv"),  # PEP 668
     "venv": ("/opt/mine/bin/python", "/opt/mine"),
-    "conda": ("/opt/conda/bin/python", "/opt/conda"),
 }
 
 
@@ -41,32 +39,7 @@ def _more(kind: str, top: Path) -> Path:
         assert run(["/usr/bin/python3", "-m", "venv", where]).returncode == 0
         config = (where / "pyvenv.cfg").read_text()
         (where / "pyvenv.cfg").write_text(config.replace(str(top), ""))
-    if kind == "conda":
-        _conda(top / "opt" / "conda")
-        libraries = top / "usr" / "lib" / "x86_64-linux-gnu"
-        libraries.mkdir(parents=True)
-        for library in (Path(sys.base_prefix) / "lib").glob("libpython3.11.so*"):
-            shutil.copy(library, libraries)
     return top
-
-
-def _conda(where: Path) -> None:
-    """Copy this machine's Python and its pip, with the marks of conda."""
-    standard = Path("lib", "python3.11")
-    left_out = shutil.ignore_patterns("site-packages", "test", "__pycache__", "config-*", "*.a")
-    shutil.copytree(sys.base_prefix / standard, where / standard, ignore=left_out)
-    packages = where / FOLDER
-    done = run([sys.executable, "-m", "pip", "install", "--quiet", "--target", packages, "pip"])
-    assert done.returncode == 0, done.stderr
-    (where / "bin").mkdir()
-    shutil.copy(Path(sys.base_prefix) / "bin" / "python3.11", where / "bin")
-    for name in ("python", "python3"):
-        (where / "bin" / name).symlink_to("python3.11")
-    # Files of conda, here those of the same Python in the image.
-    (where / "include").mkdir()
-    (where / "include" / "python3.11").symlink_to("/usr/include/python3.11")
-    (where / "conda-meta").mkdir()
-    (where / "conda-meta" / "python-3.11.7-0.json").write_text('{"name": "python"}')
 
 
 @pytest.mark.parametrize("kind", KINDS)

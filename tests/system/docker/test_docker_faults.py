@@ -86,17 +86,6 @@ def test_something_else_is_refused(
     assert message.startswith(f"{folder}: what answers there is no Docker Engine")
 
 
-def test_an_engine_elsewhere_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the words before an @, which may be a password."""
-    for address, shown in (
-        ("tcp://127.0.0.1:9", "tcp://127.0.0.1:9"),
-        ("ssh://x@there", "ssh://there"),
-    ):
-        message = refusal(address, monkeypatch)
-        assert message.startswith(f"{shown}: is an engine that is not on this machine")
-        assert "DOCKER_HOST=unix:///var/run/docker.sock" in message
-
-
 def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     message = refusal(f"unix://{tmp_path}/none", monkeypatch)
     assert message.startswith(f"{tmp_path}/none: there is no such socket")
@@ -130,14 +119,6 @@ def test_another_processor_is_refused(docker_toy: DockerToy) -> None:
     assert done.returncode == MachineError.exit_code
     assert "has aarch64 processors, Docker Engine" in done.stderr
     assert "Build on a machine with aarch64 processors." in done.stderr
-
-
-def test_bootstraps_of_sifs_only_are_refused(docker_toy: DockerToy) -> None:
-    header = {"bootstrap": {"Bootstrap": "localimage", "From": "x.sif"}, "provides": ["base"]}
-    docker_toy.layer("base-local", "true\n", header=header)
-    done = docker_toy.docker()
-    assert done.returncode == 4
-    assert "Start from an image of a registry" in done.stderr
 
 
 def test_a_failure_names_the_line_and_the_image_stays(docker_toy: DockerToy) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import platform
@@ -19,10 +18,8 @@ from sifwright.host.engines import docker
 from sifwright.host.engines.docker import engine_errors
 from sifwright.host.network import registry
 from sifwright.make_image.docker import docker_base
-from tests.conftest import run
 from tests.registries import Registry, running
 from tests.spread import spread
-from tests.system.docker import daemons
 from tests.system.docker.conftest import INSECURE
 from tests.system.docker.daemons import docker_engine, podman_service
 from tests.system.docker.toys import LOWER, tar
@@ -31,20 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.system.docker.built_toys import DockerToy
 
 pytestmark = pytest.mark.build
 
 NAME = "group/toy"
 LOGIN = "user:canary4711"
-# Output of htpasswd -B for this login.
-HASH = "user:$2b$05$abcdefghijklmnopqrstuum.jpt/amuPgrSTRxfLSouzXnUY6RQG2\n"
 SUBUID = (
     'adding layer with blob "sha256:1": Error processing tar file(exit status 1): potentially'
     " insufficient UIDs or GIDs available in user namespace (requested 0:42 for /etc/gshadow):"
     " Check /etc/subuid and /etc/subgid if configured locally and run podman-system-migrate"
 )
-AUTH = "auth:\n  htpasswd:\n    realm: toy\n    path: {}\n"
 
 
 @pytest.fixture(scope="module")
@@ -210,55 +203,3 @@ def test_a_helper_that_fails(
         warnings.simplefilter("error")
         engine.pull(str(image), docker_base.login(image), lambda _: None)
         assert engine.identity(str(image))
-
-
-def test_a_token(server: Registry, tmp_path: Path) -> None:
-    """Let the engine use a token that we do not use."""
-    image = registry.parse(f"{server.host}/{NAME}")
-    assert docker_base.login(image) is None
-    (tmp_path / ".docker").mkdir()
-    tokens = {"auths": {server.host: {"identitytoken": "x"}}}
-    (tmp_path / ".docker/config.json").write_text(json.dumps(tokens))
-    assert docker_base.login(image) == {"IdentityToken": "x"}
-
-
-@pytest.fixture
-def closed(
-    docker_toy: DockerToy, tiny_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    """Return the host of a registry that wants a password, with the toy's base image."""
-    (tmp_path / "htpasswd").write_text(HASH)
-    (tmp_path / "registry").mkdir()
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("APPTAINER_DOCKER_USERNAME", "DOCKER_CONFIG", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    with daemons.registry(tmp_path / "registry", AUTH.format(tmp_path / "htpasswd")) as host:
-        words = ["skopeo", "copy", "-q", "--src-tls-verify=false", "--dest-tls-verify=false"]
-        words += ["--dest-creds", LOGIN, f"docker://{tiny_image}", f"docker://{host}/closed:1"]
-        done = run(words)
-        assert done.returncode == 0, done.stderr
-        (tmp_path / "mirrors.yaml").write_text(f"oci:\n  {host}: http://{host}\n")
-        header = {"bootstrap": {"Bootstrap": "docker", "From": f"{host}/closed:1"}}
-        docker_toy.layer("base-local", "true\n", header={**header, "provides": ["base"]})
-        yield host
-
-
-@pytest.mark.all
-@pytest.mark.parametrize(
-    "path",
-    [".apptainer/docker-config.json", ".docker/config.json", ".config/containers/auth.json"],
-)
-def test_a_login_that_is_kept(
-    docker_toy: DockerToy, closed: str, tmp_path: Path, path: str
-) -> None:
-    """Give the engine the login that the registry was asked with."""
-    file = tmp_path / path
-    file.parent.mkdir(parents=True)
-    for login, status in ((LOGIN[:-1], MachineError.exit_code), (LOGIN, 0)):
-        auth = {"auth": base64.b64encode(login.encode()).decode()}
-        file.write_text(json.dumps({"auths": {closed: auth}}))
-        done = docker_toy.docker()
-        assert done.returncode == status, done.stderr
-        assert ("HTTP 401" in done.stderr) == (status != 0)
-        assert (f"'docker login {closed}'" in done.stderr) == (status != 0)
-    assert "pull" in (docker_toy.output / "docker-image/build.log").read_text()

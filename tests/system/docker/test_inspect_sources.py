@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,11 +16,11 @@ from sifwright.images.sources.inspect_image import facts_of
 from sifwright.system.progress import QuietProgress
 from tests.conftest import ROOT, run, sifwright
 from tests.spread import spread
-from tests.system.docker.daemons import LIMITS, docker_engine, podman_service, registry
+from tests.system.docker.daemons import LIMITS
 from tests.system.docker.toys import ENVIRONMENT, FACTS, LOWER, UPPER, lay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from sifwright.images.contents.image_facts import ImageFacts
 
@@ -79,17 +78,15 @@ def _build(copies: ImageCopies) -> None:
 
 
 @pytest.fixture(scope="module")
-def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ImageCopies]:
-    folder = tmp_path_factory.mktemp("inspect")
-    with registry(tmp_path_factory.mktemp("registry")) as host:
-        result = ImageCopies(folder, host)
-        _build(result)
-        source = f"oci:{folder}/layout:toy"
-        for template, options in COPIES.items():
-            if template != "oci:{}/layout:toy":
-                target = result.name(template)
-                result.run("skopeo", "copy", "--dest-tls-verify=false", *options, source, target)
-        yield result
+def copies(loopback_registry: str, tmp_path_factory: pytest.TempPathFactory) -> ImageCopies:
+    result = ImageCopies(tmp_path_factory.mktemp("inspect"), loopback_registry)
+    _build(result)
+    source = f"oci:{result.folder}/layout:toy"
+    for template, options in COPIES.items():
+        if template != "oci:{}/layout:toy":
+            target = result.name(template)
+            result.run("skopeo", "copy", "--dest-tls-verify=false", *options, source, target)
+    return result
 
 
 @pytest.fixture(autouse=True)
@@ -124,27 +121,24 @@ def test_the_digest_is_the_manifest_s(copies: ImageCopies) -> None:
     assert facts(f"{copies.seen('docker://{host}/a/gzip')}@{told}").digest == told
 
 
-@pytest.mark.parametrize("start", spread([docker_engine, podman_service], [docker_engine]))
+@pytest.mark.parametrize("name", spread(["docker", "podman"], ["docker"]))
 def test_an_engine(
     copies: ImageCopies,
-    start: object,
-    tmp_path_factory: pytest.TempPathFactory,
+    engines: Callable[[str], str],
+    name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with ExitStack() as stack:
-        address = stack.enter_context(start(tmp_path_factory.mktemp("engine")))  # type: ignore[operator]
-        monkeypatch.setenv("DOCKER_HOST", address)
-        with daemon.connected("toy:1") as client:
-            list(client.load_image((copies.folder / "docker.tar").read_bytes()))
-            tagged = next(image["Id"] for image in client.images())
-        assert bare(facts("docker-daemon:toy:1")) == FACTS
-        assert facts("docker-daemon:toy:1").digest.removeprefix("sha256:") == tagged.removeprefix(
-            "sha256:"
-        )
-        with pytest.raises(SifwrightError, match="the engine has no such image"):
-            facts("docker-daemon:toy:2")
-        with pytest.raises(SifwrightError, match="not for aarch64"):
-            facts("docker-daemon:toy:1", "aarch64")
+    monkeypatch.setenv("DOCKER_HOST", engines(name))
+    with daemon.connected("toy:1") as client:
+        list(client.load_image((copies.folder / "docker.tar").read_bytes()))
+        tagged = next(image["Id"] for image in client.images() if "toy:1'" in str(image))
+    assert bare(facts("docker-daemon:toy:1")) == FACTS
+    digest = facts("docker-daemon:toy:1").digest
+    assert digest.removeprefix("sha256:") == tagged.removeprefix("sha256:")
+    with pytest.raises(SifwrightError, match="the engine has no such image"):
+        facts("docker-daemon:toy:2")
+    with pytest.raises(SifwrightError, match="not for aarch64"):
+        facts("docker-daemon:toy:1", "aarch64")
 
 
 def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

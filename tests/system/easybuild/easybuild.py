@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sifwright.catalog.load_catalog import load_catalog
 from sifwright.install import easybuild_folder, module
 from sifwright.install.easybuild_folder import EasyBuildFolder
 from sifwright.install.installed_image import InstalledImage
+from tests.catalogs import REAL
 from tests.conftest import ROOT, run
 from tests.system.easybuild.tools import LMOD, MODULECMD
 
@@ -38,13 +38,12 @@ def make_bundle(
     image_url: str = "",
 ) -> Path:
     """Make the folder that `eb` installs from, of a SIF without PyTorch; return the .eb."""
-    catalog = load_catalog(ROOT / "defs", ROOT)
-    site, facts = catalog.sites["local"], replace(FACTS, date=date)
+    site, facts = REAL.sites["local"], replace(FACTS, date=date)
     notes = EasyBuildFolder(
         module=module.describe(site, facts, central),
         facts=facts,
         sif=sif,
-        programs=tuple(easybuild_folder.programs(catalog)),
+        programs=tuple(easybuild_folder.programs(REAL)),
         notes=tuple(easybuild_folder.notes(site, {"record.json": b"{}"})),
         links=easybuild_folder.links(site),
         image_url=image_url,

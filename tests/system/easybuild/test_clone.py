@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog.load_catalog import load_catalog
 from sifwright.plan.resolve import resolve
+from tests.catalogs import REAL
 from tests.conftest import ROOT, run
 from tests.system.apptainer.steps import make_root
 from tests.system.easybuild.easybuild import EASYBUILD_4, EasyBuild
@@ -75,7 +75,7 @@ def clone(folder: Path, site: str) -> Path:
 
 def stand_in(engine: str, folder: Path, site: str) -> Path:
     """Build an image of a few programs that says of itself that it is of the site's plan."""
-    plan = resolve(load_catalog(ROOT / "defs", ROOT), site, "", ())
+    plan = resolve(REAL, site, "", ())
     root = make_root(folder / "root")
     (root / ".singularity.d").mkdir()
     labels = {"org.sifwright.plan": plan.id}

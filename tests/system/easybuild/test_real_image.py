@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.image, NEEDS_BOTH]
 LMOD_LUA = TOOLS[0]
 USERNS = "--userns" if os.geteuid() == 0 else ""
-SEEN = "lib/python3.11/site-packages/toy/__init__.py"
+SEEN = "lib/python3.11/site-packages/toy.py"
 TRAIN = """import os, torch, torch.distributed as dist
 dist.init_process_group("gloo")
 one = torch.ones(1)

@@ -6,12 +6,12 @@ import os
 import re
 import sys
 import venv
-import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import ROOT, run
+from tests.unit.wheels import make_wheel
 
 if TYPE_CHECKING:
     import subprocess
@@ -124,12 +124,6 @@ def _runtime(folder: Path, release: str, libraries: list[str]) -> None:
 def _wheel(folder: Path, name: str, version: str) -> None:
     """Make a wheel with one header, named as the package."""
     folder.mkdir(exist_ok=True)
-    info = f"{name}-{version}.dist-info"
-    tag = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
-        wheel.writestr(f"nvidia/{name}/include/{name}.h", "")
-        wheel.writestr(
-            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-        )
-        wheel.writestr(f"{info}/WHEEL", tag)
-        wheel.writestr(f"{info}/RECORD", "")
+    header = {f"nvidia/{name}/include/{name}.h": ""}
+    data = make_wheel(name, version, more=header)
+    (folder / f"{name}-{version}-py3-none-any.whl").write_bytes(data)

@@ -6,16 +6,14 @@ import subprocess
 import pytest
 
 from sifwright.catalog import mirrors
-from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import Source
-from tests.conftest import ROOT
+from tests.catalogs import REAL
 from tests.system.fabric.images import SOURCES, missing_sources
 from tests.unit.conftest import program
 
 
 def _source(address: str) -> Source:
-    layers = load_catalog(ROOT / "defs", ROOT).layers
-    results = (source for layer in layers.values() for source in layer.sources)
+    results = (source for layer in REAL.layers.values() for source in layer.sources)
     return next(source for source in results if source.url == address)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog.load_catalog import load_catalog
 from sifwright.cli import main
+from tests.catalogs import REAL
 from tests.conftest import ROOT, run
 from tests.system.native.project import Project, make_project
 
@@ -104,7 +104,7 @@ def _is_there(name: str) -> bool:
 
 def make_modules(folder: Path, site: str) -> None:
     """Write stand-ins for the modules that a native job of the site loads, and one more."""
-    modules = load_catalog(ROOT / "defs", ROOT).sites[site].modules
+    modules = REAL.sites[site].modules
     for name in ("other/1.0", *modules.host):
         file = folder / (name if "/" in name else f"{name}/1.0")
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A project with quick layers that a test installs on the host."""
+"""A project with quick layers that a test installs on the host, and users of installations."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from tests.checkouts import write_image
 from tests.conftest import ROOT, run, sifwright
-from tests.stacks import write
+from tests.stacks import ADD_UP, write
+from tests.unit.wheels import make_wheel
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Sequence
-    from pathlib import Path
 
 # A step in two halves, so that a kill meets it between them. It needs a file that no layer brings.
 HALVES = """#!/bin/bash
@@ -37,6 +39,8 @@ AS_ORDINARY_USER = (
 # Only some programs find a Python below /root: stat(2) heeds the right to read everything, and
 # access(2) does not.
 _PATH = "/usr/local/bin:/usr/bin:/bin"
+# A package of a user's environment, which finds torch of the installation below it.
+OWN = "import torch\nplace = torch.__file__\n"
 
 
 def as_ordinary_user(home: Path, *command: object) -> subprocess.CompletedProcess[str]:
@@ -54,6 +58,34 @@ def good(done: subprocess.CompletedProcess[str]) -> str:
     """Return the output of a command that has to succeed."""
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def add_up_on_top(home: Path, tool: str, launcher: str) -> str:
+    """Return what ranks print in an environment of the user that loads the module of home/prefix.
+
+    A package of the environment finds torch of the installation.
+    """
+    folder = Path(mkdtemp(dir=home))
+    venv, wheel = folder / "venv", folder / "own-1.0-py3-none-any.whl"
+    wheel.write_bytes(make_wheel("own", code=OWN))
+    (folder / "add_up.py").write_text(ADD_UP)
+    script = f"""set -eu
+        {tool.partition(";")[0]}
+        module use {home}/prefix/modulefiles
+        module load PyTorch
+        python -m venv --system-site-packages {venv}
+        extend-venv-activate {venv}
+        module unload PyTorch
+        source {venv}/bin/activate
+        python -m pip install --quiet --no-index {wheel}
+        python -c 'import own; print(own.__file__, own.place)'
+        {launcher} python {folder}/add_up.py"""
+    os.chown(folder, NOBODY, NOBODY)
+    lines = good(as_ordinary_user(home, "bash", "-c", script)).splitlines()
+    own, torch = lines[-2].split()
+    assert own.startswith(f"{venv}/lib/")
+    assert torch.startswith(f"{(home / 'prefix/current').resolve()}/venv/lib/")
+    return lines[-1]
 
 
 @dataclass(frozen=True, kw_only=True)

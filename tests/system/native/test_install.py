@@ -1,11 +1,10 @@
-"""Installations on the host from real layers: made, used, killed, updated and removed."""
+"""Installations on the host from real layers: made, used, reported and removed."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import replace
@@ -20,7 +19,6 @@ from tests.system.native.conftest import LMOD
 from tests.system.native.project import AS_ORDINARY_USER, MODULE, NOBODY, Project
 from tests.system.native.read_only import NEEDS_STRACE, run_read_only
 from tests.unit.wheels import make_wheel
-from tests.waiting import LIMIT_SECONDS, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,68 +139,6 @@ def test_an_ordinary_user(project: Project, tmp_path: Path) -> None:
     assert (done.returncode, listing(home)) == (0, []), done.stderr
 
 
-def test_a_failed_update_changes_nothing(project: Project) -> None:
-    assert project.install().returncode == 0
-    before = project.current
-    project.add("last", last="false")
-    done = project.install()
-    assert done.returncode == 6
-    assert "layer 'last', install.sh:6: false (exit status 1)" in done.stderr
-    assert project.current == before
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
-def test_a_full_disk(project: Project) -> None:
-    project.prefix.mkdir()
-    run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", project.prefix])
-    try:
-        assert project.install().returncode == 0
-        before = project.current
-        project.add("last", last='head -c 4M /dev/zero >"$INSTALL_PREFIX/big"')
-        done = project.install()
-        assert (done.returncode, "No space left on device" in done.stderr) == (6, True), done.stderr
-        assert project.current == before
-    finally:
-        run(["umount", "--lazy", project.prefix])
-
-
-def test_two_at_once(project: Project) -> None:
-    go_on = project.folder / "go-on"
-    project.add("last", last=f"until [[ -e {go_on} ]]; do sleep 0.1; done")
-    command = [str(Path(sys.executable).with_name("sifwright")), *project.words()]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        assert wait_for((project.prefix / "versions").exists)
-        done = project.install()
-        go_on.touch()
-        assert (done.returncode, process.wait(LIMIT_SECONDS)) == (5, 0)
-    assert "another process installs or uninstalls there" in done.stderr
-
-
-def test_refused_before_anything_is_written(project: Project, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/thesis").touch()
-    cases = {
-        "relative/folder": "must be a full path",
-        "/with blank": "must be a full path",
-        str(tmp_path / "mine"): "is not empty, and is no folder of 'sifwright install'",
-    }
-    for prefix, message in cases.items():
-        words = ("--project", project.folder, "install", "local", "--module", MODULE)
-        done = sifwright(*words, "--prefix", prefix)
-        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
-    done = sifwright("uninstall", tmp_path / "mine")
-    assert "is no folder of 'sifwright install'" in done.stderr
-    assert (tmp_path / "mine/thesis").exists()
-
-
-def test_moved(project: Project, tmp_path: Path) -> None:
-    assert project.install().returncode == 0
-    project.prefix.rename(tmp_path / "moved")
-    done = sifwright(*project.words("--prefix", str(tmp_path / "moved")))
-    assert done.returncode == 2
-    assert f"it was installed as {project.prefix}" in done.stderr
-
-
 def test_layers_that_a_host_cannot_have(project: Project) -> None:
     """Refuse layers for images only, and leave out software of the site's modules."""
     shutil.copytree(ROOT / "defs/layers/build-tools", project.folder / "defs/layers/build-tools")
@@ -214,3 +150,57 @@ def test_layers_that_a_host_cannot_have(project: Project) -> None:
     done = project.install()
     assert done.returncode == 4
     assert "layer 'build-tools' can be installed in images only" in done.stderr
+
+
+# ---- `sifwright report` ---------------------------------------------------------------------
+
+
+def state(project: Project, prefix: Path) -> str:
+    """Return the line of `report --all` about the prefix."""
+    words = ("report", "--all", "--prefix", prefix, "--output", project.folder / "all.html")
+    done = sifwright("--project", project.folder, *words)
+    assert done.returncode == 0, done.stderr
+    start = f"{prefix}: "
+    lines = (line for line in done.stdout.splitlines() if line.startswith(start))
+    return next(lines).removeprefix(start)
+
+
+def test_a_report_on_packages_and_licences(installed: Project) -> None:
+    assert state(installed, installed.prefix) == "current (tests: all, 0 days old)"
+    page = f"<td>{installed.prefix}</td>"
+    assert page in (installed.folder / "all.html").read_text()
+    done = sifwright("report", "--prefix", installed.prefix)
+    assert f"report: {installed.prefix}/report.html" in done.stdout
+    text = (installed.prefix / "report.html").read_text()
+    assert "<tr><td>pip <small>python</small></td>" in text
+    assert "<td>MIT</td>" in text
+    assert "test python-venv" in text
+
+
+def test_a_report_on_other_definitions(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "python").symlink_to(sys.executable)
+    assert project.install("--set", f"host.program={tmp_path}/python").returncode == 0
+    assert state(project, project.prefix).startswith("current")
+    project.add("last", last="echo other")
+    stale = "stale (tests: all, 0 days old): definitions, options or pins have changed: layer last"
+    assert state(project, project.prefix) == stale
+
+
+def test_a_report_on_a_broken_one(project: Project, tmp_path: Path) -> None:
+    assert project.install().returncode == 0
+    (project.prefix / f"modulefiles/{MODULE}").unlink()
+    assert f"modulefile {MODULE} is gone" in state(project, project.prefix)
+    (project.prefix / "current/last/second").write_text("another length")
+    line = "files that are gone or have changed: 1, as last/second"
+    assert line in state(project, project.prefix)
+    project.prefix.rename(tmp_path / "moved")
+    assert f"it was installed as {project.prefix}" in state(project, tmp_path / "moved")
+    (tmp_path / "moved/current").unlink()
+    assert "leads to no complete version" in state(project, tmp_path / "moved")
+
+
+def test_refused_reports(project: Project, tmp_path: Path) -> None:
+    done = sifwright("--project", project.folder, "report", "--all", "--prefix", tmp_path)
+    assert (done.returncode, "is no folder of 'sifwright install'" in done.stderr) == (2, True)
+    done = sifwright("report", "--prefix", tmp_path, "--prefix", tmp_path)
+    assert (done.returncode, "name a site, or one prefix" in done.stderr) == (2, True)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import ROOT, sifwright
-from tests.system.native.on_top import add_up_on_top
 from tests.system.native.project import (
     AS_ORDINARY_USER,
     NOBODY,
+    add_up_on_top,
     as_ordinary_user,
     good,
     user_environment,

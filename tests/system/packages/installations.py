@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import zipfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tests.conftest import DEFAULT_SIGNALS, ROOT, run
+from tests.unit import wheels
 
 PARTS = ROOT / "builder" / "sifwright" / "install"
 UNPACKED = "share/sifwright/directory.squashfs"
 VENV = "/user-software/venv/pytorch"
 IMPORT = "import toy; print(toy.version, toy.__file__)"
-MODULE = "import sys\nversion = '{version}'\nmain = lambda: print(sys.prefix)\n"
+MAIN = "import sys\nmain = lambda: print(sys.prefix)\n"
 SQUASHED = "user-software is one squashfs file: run unmake-squashfs first"
 
 
@@ -117,18 +117,10 @@ def loaded(installation: Installation) -> Installation:
 
 
 def make_wheel(folder: Path, name: str = "toy", version: str = "1.0") -> Path:
-    """Make a wheel with a module of one line and a command that tells which Python runs it."""
+    """Make a wheel with a module, and a command that tells which Python runs it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
-    info = f"{name}-{version}.dist-info"
-    files = {
-        f"{name}/__init__.py": MODULE.format(version=version),
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": f"[console_scripts]\n{name}-prefix = {name}:main\n",
-    }
-    record = "".join(f"{file},,\n" for file in (*files, f"{info}/RECORD"))
-    with zipfile.ZipFile(path, "w") as archive:
-        for file, text in (files | {f"{info}/RECORD": record}).items():
-            archive.writestr(file, text)
+    points = f"[console_scripts]\n{name}-prefix = {name}:main\n"
+    more = {f"{name}-{version}.dist-info/entry_points.txt": points}
+    path.write_bytes(wheels.make_wheel(name, version, code=MAIN, more=more))
     return path

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.system.packages.installations import Installation
 
 pytestmark = pytest.mark.image
-SEEN = f"{VENV}/lib/python3.11/site-packages/toy/__init__.py"
+SEEN = f"{VENV}/lib/python3.11/site-packages/toy.py"
 HOME_PACKAGES = Path.home() / ".local" / "lib"
 
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -15,7 +15,7 @@ import yaml
 from sifwright.catalog.model import ComputeNode, Modules, Site
 from tests.catalogs import REAL
 from tests.checkouts import copy_project
-from tests.conftest import ROOT, run
+from tests.conftest import ROOT, run, sifwright
 from tests.stacks import QUICK
 from tests.system.native.conftest import tool
 from tests.system.slurm.layout import NODES
@@ -50,11 +50,19 @@ def copy_definitions(
     return folder
 
 
-def site_of_nodes(**facts: Any) -> Site:
-    """Return slurm-generic as these nodes are, with these facts of its jobs."""
+def site_of_nodes() -> Site:
+    """Return slurm-generic as these nodes are."""
     generic = REAL.sites["slurm-generic"]
-    job = replace(generic.job, gpu_directive="", **facts)
+    job = replace(generic.job, gpu_directive="")
     return replace(generic, vendor="cpu", node=ComputeNode(cpus=2), modules=Modules(), job=job)
+
+
+def job_script(project: Path, *words: object, **options: object) -> str:
+    """Return what `sifwright jobscript` writes for site `nodes`."""
+    command = ("--project", project, "jobscript", "--site", "nodes", *words)
+    done = sifwright(*command, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def refuse(reason: str) -> None:

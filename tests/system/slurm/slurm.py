@@ -184,18 +184,18 @@ class Cluster:
         done = self.run("sbatch", "--parsable", *output, *options, path, **settings)  # type: ignore[arg-type]
         return int(done.stdout)
 
-    def sbatch(self, script: str, *options: object, timeout: float = LIMIT_SECONDS) -> Job:
+    def sbatch(self, script: str, *options: object) -> Job:
         """Run a batch script to its end."""
-        return self.wait(self.submit(script, *options), timeout)
+        return self.wait(self.submit(script, *options))
 
-    def wait(self, number: int, timeout: float = LIMIT_SECONDS) -> Job:
+    def wait(self, number: int) -> Job:
         fields: dict[str, str] = {}
 
         def has_ended() -> bool:
             fields.update(self.fields(number))
             return fields["JobState"] in ENDED
 
-        assert wait_for(has_ended, timeout), f"job {number}: {fields['JobState']}"
+        assert wait_for(has_ended), f"job {number}: {fields['JobState']}"
         output, errors = (self.output(number, end) for end in ("out", "err"))
         return Job(
             number=number,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import TYPE_CHECKING
@@ -11,9 +10,9 @@ import pytest
 
 from tests.conftest import sifwright
 from tests.system.docker.bases import Layout, pack_system
+from tests.system.docker.conftest import require
 from tests.system.docker.daemons import registry
-from tests.system.slurm.conftest import refuse
-from tests.system.slurm.slurm import absent
+from tests.system.slurm.conftest import job_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.image, pytest.mark.all]
 
-PATIENCE = 240.0  # seconds
 # Like pytorch/pytorch: a virtual environment on its PATH, and nothing of ours.
 PACKAGES = "opt/venv/lib/python3.11/site-packages"
 UNUSED = ("scipy*", "pandas*", "sklearn", "tensorboard*", "grpc", "torch/include", "torch/test")
@@ -34,8 +32,7 @@ TORCH = f"/{PACKAGES}/torch/__init__.py"
 @pytest.fixture(scope="module")
 def source(image: Path, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the image by its digest, in Debian's registry."""
-    if missing := absent(("skopeo", "docker-registry")):
-        refuse(f"not installed: {', '.join(missing)} (tools/install-test-programs)")
+    require("skopeo", "docker-registry")
     folder = tmp_path_factory.mktemp("foreign")
     unused = [f"{PACKAGES}/{name}" for name in UNUSED]
     system = pack_system(image, engine, folder / "system.tar", "opt/venv", without=unused)
@@ -62,24 +59,6 @@ def sif(source: str, cluster_project: Path, tmp_path_factory: pytest.TempPathFac
     return cluster_project / "build" / "nodes" / "base-image" / "image.sif"
 
 
-def test_it_is_used_as_it_is(sif: Path, source: str) -> None:
-    plan = json.loads((sif.parent / "record.json").read_text())["plan"]
-    base, *others = plan["steps"]
-    assert [step["layer"] for step in others] == ["run-scripts"]
-    result = base["options"]
-    assert result["program"]["value"] == "/opt/venv/bin/python"
-    assert result["torch"]["origin"] == f"inspected {source}"
-
-
-def _job(cluster_project: Path, sif: Path, *words: object) -> str:
-    """Write the script of `sifwright jobscript` for two nodes with two ranks each."""
-    message = ["jobscript", "--site", "nodes", "--image", "base-image", "--nodes", 2]
-    message += ["--tasks-per-node", 2, "--time", "00:10:00", "--sif", sif]
-    done = sifwright("--project", cluster_project, *message, *words)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize("launcher", ["srun", "torchrun"])
 def test_its_job_script_trains_on_two_nodes(
     slurm: Cluster, cluster_project: Path, sif: Path, launcher: str
@@ -89,13 +68,10 @@ def test_its_job_script_trains_on_two_nodes(
     home = folder / "home"
     home.mkdir(parents=True)
     start = folder / "start"
-    words = ["--launcher", launcher, "--", slurm.programs / "fit.py", start]
-    number = slurm.submit(
-        _job(cluster_project, sif, *words),
-        cwd=folder,
-        env={"HOME": str(home), "APPTAINER_HOME": str(home)},
-    )
-    job = slurm.wait(number, PATIENCE)
+    words = ["--image", "base-image", "--sif", sif, "--launcher", launcher, "--time", "00:10:00"]
+    words += ["--nodes", 2, "--tasks-per-node", 2, "--", slurm.programs / "fit.py", start]
+    env = {"HOME": str(home), "APPTAINER_HOME": str(home)}
+    job = slurm.wait(slurm.submit(job_script(cluster_project, *words), cwd=folder, env=env))
     assert job.state == "COMPLETED", job.errors
     assert not re.search(r"(?m)^(INFO|WARNING)", job.errors), job.errors
     assert job.output.splitlines() == [f"2.00 x + 1.00 on 4 ranks with {TORCH}"] * 4

@@ -1,14 +1,16 @@
-"""Every rank gets the right variables, whatever the layout of the step."""
+"""Every rank gets the right variables, whatever the layout of the step, and trains."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.system.slurm.layout import NODES
 
 if TYPE_CHECKING:
@@ -87,3 +89,27 @@ def test_launch_that_lost_its_environment(slurm: Cluster, container: list[str]) 
     assert done.stderr.count("but none of its variables is here") == 2
     batch = slurm.sbatch(f"cd {slurm.programs}; {shlex.join(clean)}", "--nodes=2", "--ntasks=2")
     assert (batch.state, batch.exit_code) == ("COMPLETED", "0:0"), batch.errors
+
+
+# ---- with the real torch -------------------------------------------------------------------
+
+
+@pytest.mark.smoke
+def test_the_readme_command_trains_on_two_nodes(slurm: Cluster, container: list[str]) -> None:
+    training = ["conda-python-distributed", "examples/train_digits.py"]
+    training += ["--epochs", "5", "--min-accuracy", "0.9"]
+    step = ["--nodes=2", "--ntasks=4", *container, *training]
+    done = slurm.srun(*step, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", done.stdout), done.stdout
+    assert not re.search("(?m)^(INFO|WARNING)", done.stderr), done.stderr  # of Apptainer
+
+
+@pytest.mark.smoke
+def test_failing_rank_fails_the_job(slurm: Cluster, container: list[str]) -> None:
+    code = "import os, sys; sys.exit(5 if os.environ['RANK'] == '1' else 0)"
+    words = " ".join(container)
+    job = slurm.sbatch(
+        f'srun {words} conda-python-distributed -c "{code}"', "--nodes=2", "--ntasks=3"
+    )
+    assert (job.state, job.exit_code) == ("FAILED", "5:0"), job.errors

@@ -11,7 +11,7 @@ from tests.conftest import ROOT, sifwright
 from tests.spread import spread
 from tests.system.easybuild.easybuild import EasyBuild
 from tests.system.packages.installations import make_wheel
-from tests.system.slurm.conftest import copy_definitions
+from tests.system.slurm.conftest import copy_definitions, job_script
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.image
 
-PATIENCE = 240.0  # seconds
 SHOW = """\
 import os, torch, toy, torch.distributed as dist
 dist.init_process_group("gloo")
@@ -55,7 +54,7 @@ def loaded(eb: EasyBuild, script: str) -> list[str]:
 @pytest.mark.all
 def test_a_module_trains_on_two_nodes(slurm: Cluster, installed: EasyBuild) -> None:
     command = f"srun --quiet -N2 -n4 singularity exec $SIF {TRAIN}"
-    done = slurm.run(*loaded(installed, command), cwd=ROOT, check=False, timeout=PATIENCE)
+    done = slurm.run(*loaded(installed, command), cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", done.stdout), done.stdout
     assert not re.search(r"(?m)^(INFO|WARNING)", done.stderr), done.stderr
@@ -71,10 +70,8 @@ def project(cluster: Cluster) -> Path:
 
 
 def _script(project: Path, *words: object) -> str:
-    start = ("--project", project, "jobscript", "--site", "nodes", "--nodes", 2)
-    written = sifwright(*start, "--tasks-per-node", 1, *words, "--", "show.py", cwd=project)
-    assert written.returncode == 0, written.stderr
-    return written.stdout
+    shape = ("--nodes", 2, "--tasks-per-node", 1)
+    return job_script(project, *shape, *words, "--", "show.py", cwd=project)
 
 
 @pytest.mark.parametrize("export", spread(["NONE", "ALL"], ["NONE"]))
@@ -84,12 +81,12 @@ def test_a_job_script_takes_the_image_and_packages_of_a_module(
     """Submit from a shell that has loaded nothing."""
     wheel = make_wheel(project / "wheels")
     install = f"pytorch-pip install --no-index --force-reinstall '{wheel}'"
-    done = slurm.run(*loaded(installed, install), check=False, timeout=PATIENCE)
+    done = slurm.run(*loaded(installed, install), check=False)
     assert done.returncode == 0, done.stderr
     (version,) = (path.stem for path in (installed.modules / "PyTorch").iterdir())
     text = _script(project, "--module", f"PyTorch/{version}", "--module-path", installed.modules)
     number = slurm.submit(text, f"--export={export}", cwd=project)
-    job = slurm.wait(number, PATIENCE)
+    job = slurm.wait(number)
     assert job.state == "COMPLETED", job.errors
     (root,) = installed.prefix.glob("software/PyTorch/*")
     (sif,) = root.glob("*.sif")
@@ -104,8 +101,8 @@ def test_a_loaded_module_survives_the_purge_of_the_site(
     """Keep SIF, which the job inherits; `module purge` would remove it and the binds."""
     (project / "job.sh").write_text(_script(project))
     words = f"sbatch --parsable --output={project}/%j.out {project}/job.sh"
-    done = slurm.run(*loaded(installed, words), cwd=project, timeout=PATIENCE)
-    job = slurm.wait(int(done.stdout.split()[-1]), PATIENCE)
+    done = slurm.run(*loaded(installed, words), cwd=project)
+    job = slurm.wait(int(done.stdout.split()[-1]))
     text = (project / f"{job.number}.out").read_text()
     assert job.state == "COMPLETED", text
     (sif,) = installed.prefix.glob("software/PyTorch/*/*.sif")
@@ -120,11 +117,11 @@ def test_packages_are_not_packed_while_a_job_may_use_them(
     (software,) = installed.prefix.glob("software/PyTorch/*/user-software")
     (software / "package").touch()
     number = slurm.submit("sleep 600", "--nodes=1", "--job-name=training")
-    assert wait_for(lambda: slurm.fields(number)["JobState"] == "RUNNING", PATIENCE)
+    assert wait_for(lambda: slurm.fields(number)["JobState"] == "RUNNING")
     refused = slurm.run(*loaded(installed, "make-squashfs"), check=False)
     assert refused.returncode != 0
     assert re.search(rf"job {number} \(training\) on nid\d+, which may use it", refused.stderr)
     slurm.cancel_everything()
-    packed = slurm.run(*loaded(installed, "make-squashfs"), check=False, timeout=PATIENCE)
+    packed = slurm.run(*loaded(installed, "make-squashfs"), check=False)
     assert packed.returncode == 0, packed.stderr
     assert slurm.run(*loaded(installed, "unmake-squashfs")).returncode == 0

@@ -58,17 +58,6 @@ def test_two_launches_at_once_do_not_mix(
     assert [sums(done.stdout) for done in outcomes] == [[4] * 4, [400] * 4], outcomes
 
 
-@pytest.mark.parametrize("mpiexec", [HYDRA, OPEN_MPI], ids=["mpich", "openmpi"])
-def test_ranks_in_an_allocation_of_two_nodes(
-    slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
-) -> None:
-    words = [*mpiexec, "-n", 4, *container, "conda-python-distributed"]
-    line = " ".join(map(str, [*words, slurm.programs / "all_reduce.py", 3]))
-    job = slurm.sbatch(line, "--nodelist=nid001,nid002", "--ntasks-per-node=2")
-    assert job.state == "COMPLETED", job.errors
-    assert sums(job.output) == [12] * 4
-
-
 def two_hosts(mpiexec: tuple[str, ...], remote_shell: Path) -> list[str]:
     if mpiexec == HYDRA:
         agent = ["-launcher", "ssh", "-launcher-exec", str(remote_shell), "-hosts", TWO_HOSTS]

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import stacks
-from tests.conftest import ROOT, sifwright
+from tests.conftest import ROOT
 from tests.spread import spread
+from tests.system.slurm.conftest import job_script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster, Job
 
 pytestmark = [pytest.mark.image, pytest.mark.all, pytest.mark.usefixtures("mpi")]
-PATIENCE = 240.0  # seconds
 # Exit code of a rank, or the highest of all: srun ends the others with the first.
 ENDS = {"78:0", "143:0"}
 # The image's MPI, the launcher, and the option of srun.
@@ -53,17 +53,13 @@ class Jobs:
     path: str
 
     def written(self, sif: Path, *words: object) -> str:
-        message = ["jobscript", "--site", "nodes", "--nodes", 2, "--tasks-per-node", 2]
-        message += ["--time", "00:02:00", "--sif", sif]
-        done = sifwright("--project", self.project, *message, *words)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        shape = ("--nodes", 2, "--tasks-per-node", 2, "--time", "00:02:00")
+        return job_script(self.project, *shape, "--sif", sif, *words)
 
     def run(self, script: str) -> Job:
-        env = {"PATH": self.path}
-        nodes = "--nodelist=nid001,nid002"
-        number = self.slurm.submit(script, nodes, cwd=self.project, env=env)
-        return self.slurm.wait(number, PATIENCE)
+        options = {"cwd": self.project, "env": {"PATH": self.path}}
+        number = self.slurm.submit(script, "--nodelist=nid001,nid002", **options)
+        return self.slurm.wait(number)
 
 
 @pytest.fixture(scope="module")

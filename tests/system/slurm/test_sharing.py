@@ -67,29 +67,3 @@ def test_thirty_two_jobs_on_one_node(slurm: Cluster, container: list[str], ports
     for task in range(1, 33):
         message = (slurm.files.shared / f"task-{task}.txt").read_text()
         assert [total for total, _ in sums(message)] == [2 * task] * 2, message
-
-
-HOLDING = """import os, time
-open({ready!r}, "w").close()
-while not os.path.exists({end!r}):
-    time.sleep(0.1)
-print("fine")
-"""
-
-
-def test_port_of_a_running_job_is_refused(slurm: Cluster, container: list[str]) -> None:
-    """Give two jobs the same port by hand: the second gets the refusal, the first goes on."""
-    ready, end = (slurm.files.shared / name for name in ("first", "end"))
-    code = HOLDING.format(ready=str(ready), end=str(end))
-    step = ["srun", "--quiet", "--nodelist=nid001,nid002", "--ntasks-per-node=1", *container]
-    preset = {"MASTER_PORT": "24680"}
-    with slurm.start(*step, "conda-python-distributed", "-c", code, env=preset) as first:
-        assert wait_for(ready.exists)
-        second = slurm.run(
-            *step, "conda-python-distributed", "-c", "print(1)", env=preset, check=False
-        )
-        assert second.returncode != 0
-        assert second.stdout == ""
-        assert second.stderr.count("MASTER_PORT='24680' is in use on nid001") == 2, second.stderr
-        end.touch()
-        assert first.finish().stdout == "fine\nfine\n"

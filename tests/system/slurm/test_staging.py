@@ -41,9 +41,6 @@ signal.pause()
 CONTAINER = """import os
 print(os.uname().nodename, os.environ["APPTAINER_CONTAINER"], open("/packages/note").read())
 """
-TORCH = """import os, torch
-print(os.uname().nodename, os.environ["APPTAINER_CONTAINER"], torch.ones(3).sum().item())
-"""
 
 
 @pytest.fixture
@@ -168,16 +165,3 @@ def test_an_image_and_squashed_packages_without_the_shared_files(
     staged = f"{DISK}/sw-0-{job.number}/image.sif"
     lines = [line.split() for line in job.output.splitlines()]
     assert sorted(lines) == [[node, staged, "packages"] for node in NODES[:2] for _ in range(2)]
-
-
-@pytest.mark.slow
-@pytest.mark.image
-@pytest.mark.usefixtures("disks")
-def test_torch_from_an_image_on_the_nodes(slurm: Cluster, image: Path) -> None:
-    """Send an image of real size by sbcast, and import torch from the copies."""
-    assert image.stat().st_size > 300e6
-    job = slurm.sbatch(_job(TORCH, sif=image))
-    assert job.state == "COMPLETED", job.errors
-    staged = f"{DISK}/sw-0-{job.number}/image.sif"
-    lines = [line.split() for line in job.output.splitlines()]
-    assert sorted(lines) == [[node, staged, "3.0"] for node in NODES[:2] for _ in range(2)]

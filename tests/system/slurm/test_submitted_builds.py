@@ -26,15 +26,7 @@ from tests.system.slurm.submitted import (
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.system.slurm.slurm import Cluster
-
-
-# Most attempts; the command shows its result at the first or second one.
-LOOKS = 4
-# Four in a second; between two looks are twenty seconds at most.
-DRAWINGS = 400
 
 
 @pytest.fixture
@@ -126,40 +118,28 @@ def test_a_job_that_one_watches(project: Submitted) -> None:
         (job,) = project.jobs()
         return job["step"] == "slow" and "is slow" in job["last_line"]
 
-    # The step was named before it began; its output follows at once.
-    assert any(is_slow() for _ in range(LOOKS)), project.jobs()
+    assert wait_for(is_slow), project.jobs()
     program = [sys.executable, "-P", "-m", "sifwright", "status", "--watch"]
     watch = shlex.join([*program, f"--output={project.toy.folder / 'build'}"])
     screen = project.toy.folder / "screen"
     screen.touch()
     on_terminal = ("bash", "-c", 'exec script -qefc "$0" "$1" >/dev/null')
     with project.slurm.start(*on_terminal, f"stty cols 200; {watch}", screen) as watching:
-
-        def shows(event: Callable[[], bool]) -> str:
-            """Wait for an event on the screen, or the end of the program; return the screen."""
-            assert wait_for(lambda: watching.process.poll() is not None or event())
-            return screen.read_text()
-
-        assert re.search(
-            r"running.* slow +[0-9]+ .*is slow", shows(lambda: "job.log" in screen.read_text())
-        )
+        assert wait_for(lambda: watching.process.poll() or "job.log" in screen.read_text())
+        assert re.search(r"running.* slow +[0-9]+ .*is slow", screen.read_text())
         end_pauses(project.slurm)
-        project.slurm.wait(int(project.jobs()[0]["id"]))
-        drawn = screen.read_text().count("STATE")
-        ended = shows(lambda: screen.read_text().count("STATE") > drawn + DRAWINGS)
-        assert re.search("done.* base-local, slow, image", ended), ended[-2000:]
-        assert watching.process.poll() == 0
+        assert watching.finish().returncode == 0
+    assert re.search("done.* base-local, slow, image", screen.read_text())
     (job,) = project.jobs()
     assert (job["state"], job["step"]) == ("done", "")
     assert job["last_line"].startswith("try it:")
 
 
-@pytest.mark.parametrize(("name", "hidden"), [("step cache", "cache"), ("project", "defs")])
-def test_a_node_that_does_not_see_a_folder(project: Submitted, name: str, hidden: str) -> None:
+def test_a_node_that_does_not_see_a_folder(project: Submitted) -> None:
     """End before the first step with a message; a node with the folder does the same job."""
     project.toy.layer("first", "echo first >/first\n")
     project.image("a", "first")
-    folder, (blind, seeing, *_) = project.toy.folder / hidden, NODES
+    folder, (blind, seeing, *_) = project.toy.folder / "cache", NODES
     folder.mkdir(exist_ok=True)
     words = ("build", "local", "a", *SHORT, "--wait")
     project.slurm.run("mount", "-t", "tmpfs", "tmpfs", folder, host=blind)
@@ -167,28 +147,13 @@ def test_a_node_that_does_not_see_a_folder(project: Submitted, name: str, hidden
         refused = project.sifwright(*words, f"--directive=nodelist={blind}", check=False)
         assert refused.returncode == 6, refused.stdout
         (job,) = project.status().values()
-        path = folder if hidden == "cache" else project.toy.folder
-        message = f"sifwright: {name} {path}: node {blind} does not see this folder"
+        message = f"sifwright: step cache {folder}: node {blind} does not see this folder"
         assert Path(job["log"]).read_text().startswith(message)
         assert not project.results
         project.sifwright(*words, f"--directive=nodelist={seeing}")
         assert len(project.results) == 2
     finally:
         project.slurm.run("umount", folder, host=blind)
-
-
-def test_a_job_that_the_scheduler_refuses(project: Submitted, tmp_path: Path) -> None:
-    """Print the scheduler's words in one line, and cancel the jobs before it."""
-    refuse = "*dependency*) echo 'sbatch: error: no more jobs' >&2; exit 1;;"
-    (tmp_path / "sbatch").write_text(f'#!/bin/bash\ncase $* in {refuse} esac\n/usr/bin/sbatch "$@"')
-    (tmp_path / "sbatch").chmod(0o755)
-    path = f"{tmp_path}:{project.slurm.environment['PATH']}"
-    refused = project.sifwright(*two_images(project), check=False, env={"PATH": path})
-    assert refused.returncode == 5
-    assert refused.stderr.startswith("sifwright: sbatch: error: no more jobs")
-    assert len(refused.stderr.splitlines()) == 1
-    assert "no job was submitted" in project.sifwright("status").stdout
-    assert not project.slurm.run("squeue", "--noheader").stdout
 
 
 def test_an_installation_by_a_job(slurm: Cluster, tmp_path: Path) -> None:
