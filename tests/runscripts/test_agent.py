@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 
-from tests.conftest import ROOT
+from tests import conftest
 
 TWO_AT_ONCE = """
 import os, signal, types
@@ -47,14 +46,7 @@ print("rank", rank.wait())
 
 
 def run(program: str) -> tuple[str, str]:
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT / "runscripts",
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
+    done = conftest.run([sys.executable, "-c", program], cwd=conftest.ROOT / "runscripts")
     return done.stdout, done.stderr
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.images.sif.fingerprint import expected_digests
+from tests.conftest import run
 from tests.unit.two_layers import flip, give_record, two_layers
 
 if TYPE_CHECKING:
@@ -28,13 +29,8 @@ def sif(tmp_path: Path) -> Path:
 def _start(
     sif: Path, expected: str = "", *, starter: Sequence[str] = (), **env: str
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*starter, CHECK, sif, expected, "echo", "started"],
-        env={"PATH": "/usr/bin:/bin", "TMPDIR": str(sif.parent / "tmp"), **env},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    env = {"PATH": "/usr/bin:/bin", "TMPDIR": str(sif.parent / "tmp"), **env}
+    return run([*starter, CHECK, sif, expected, "echo", "started"], env=env)
 
 
 def _started(done: subprocess.CompletedProcess[str]) -> bool:

@@ -170,10 +170,7 @@ def test_allocation_without_srun_is_one_process_and_says_so(
         ({"SLURM_PROCID": "1"}, "SLURM_PROCID='1' is set without SLURM_NTASKS"),
         ({"SLURM_STEP_ID": "0", "SLURM_NTASKS": "2"}, "without SLURM_PROCID"),
         (SBATCH | {"SLURM_PROCID": "1"}, "SLURM_PROCID='1' is set without SLURM_STEP_ID"),
-        (
-            SRUN | {"SLURM_PROCID": "7"},
-            "SLURM_PROCID='7' must be below SLURM_STEP_NUM_TASKS='7'",
-        ),
+        (SRUN | {"SLURM_PROCID": "7"}, "SLURM_PROCID='7' must be below SLURM_STEP_NUM_TASKS='7'"),
         (SRUN | {"SLURM_LOCALID": "3"}, "LOCAL_RANK='3' must be below LOCAL_WORLD_SIZE='3'"),
         (SRUN | {"SLURM_LOCALID": "x"}, "SLURM_LOCALID='x' is not a whole number"),
         (SRUN | {"SLURM_NODEID": "3"}, "SLURM_NODEID='3' is not among the nodes"),
@@ -207,13 +204,6 @@ def test_contradiction_stops_before_python(
 )
 def test_threads(runner: Runner, env: dict[str, str], threads: int | str) -> None:
     assert variables(runner, **SRUN | env)["OMP_NUM_THREADS"] == str(threads)
-
-
-def test_debug_prints_one_line(runner: Runner) -> None:
-    result = runner.having(**SRUN, SIFWRIGHT_DEBUG="1").run(SCRIPT, "-c", "pass")
-    (line,) = result.stderr.splitlines()
-    assert "launcher=slurm RANK=5 WORLD_SIZE=7 LOCAL_RANK=1 LOCAL_WORLD_SIZE=3 GROUP_RANK=2" in line
-    assert "MASTER_ADDR=rack0node1 MASTER_PORT=12345" in line
 
 
 def test_works_through_a_link(runner: Runner, tmp_path: Path) -> None:

@@ -89,9 +89,6 @@ def test_long_tmpdir_has_a_short_name(runner: Runner, tmp_path: Path) -> None:
     short.unlink()
 
 
-# --- packages -------------------------------------------------------------------------------------
-
-
 def packages(prefix: Path, version: str = "") -> str:
     """Make a folder of packages of a Python at this prefix, this one's by default."""
     version = version or os.path.basename(os.path.dirname(os.__file__))  # noqa: PTH119, PTH120

@@ -55,9 +55,6 @@ def refused(runner: Runner, **env: str) -> str:
     return line
 
 
-# --- the site environment file --------------------------------------------------------------------
-
-
 @pytest.fixture
 def at_site(runner: Runner, tmp_path: Path) -> Runner:
     (tmp_path / "site-environment").write_text(SITE)
@@ -91,8 +88,6 @@ def test_site_file_that_is_not_there(runner: Runner) -> None:
     message = refused(runner, SIFWRIGHT_SITE_ENVIRONMENT="/no/such/file")
     assert "SIFWRIGHT_SITE_ENVIRONMENT='/no/such/file' does not exist" in message
 
-
-# --- GPUs -----------------------------------------------------------------------------------------
 
 AMD, NVIDIA = {"SIFWRIGHT_VENDOR": "amd"}, {"SIFWRIGHT_VENDOR": "nvidia"}
 HIP, ROCR, CUDA = "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
@@ -186,9 +181,6 @@ def test_amd_devices_are_the_nodes_with_compute_units(tmp_path: Path) -> None:
     assert devices.amd_nodes(str(tmp_path / "none")) == 0
 
 
-# --- folders --------------------------------------------------------------------------------------
-
-
 def test_miopen_cache_is_per_job_and_kept(runner: Runner, tmp_path: Path) -> None:
     def cache(**env: str) -> str:
         values = environment(runner, **ONE_NODE | AMD | {"TMPDIR": str(tmp_path)} | env)
@@ -225,9 +217,6 @@ def test_no_gpus_no_miopen_cache(runner: Runner, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*miopen*"))
 
 
-# --- network and debugging ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"])
 def test_interface_that_does_not_exist(runner: Runner, name: str) -> None:
     message = refused(runner, **SRUN, **{name: "hsn"})
@@ -252,8 +241,8 @@ def test_debug_line_shows_what_matters(runner: Runner, tmp_path: Path) -> None:
     (line,) = result.stderr.splitlines()
     for text in (
         f"host={os.uname().nodename} pid=",
-        "LOCAL_RANK=1",
-        "MASTER_ADDR=nid001",
+        "launcher=slurm RANK=1 WORLD_SIZE=4 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4 GROUP_RANK=0",
+        "MASTER_ADDR=nid001 MASTER_PORT=",
         "devices=4,5,6,7",
         f"cpus={debug.ranges(os.sched_getaffinity(0))}",
         f"plugins={tmp_path}/librccl-net.so",
@@ -266,9 +255,6 @@ def test_debug_line_shows_what_matters(runner: Runner, tmp_path: Path) -> None:
 )
 def test_ranges(numbers: list[int], text: str) -> None:
     assert debug.ranges(numbers) == text
-
-
-# --- threads of launchers that bind ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("tasks", "expected"), [(1, NODE), (NODE + 1, max(NODE // (NODE + 1), 1))])

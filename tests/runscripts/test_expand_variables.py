@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import run
+
 from .conftest import RUNSCRIPTS
 from .test_conda_python_distributed import BY_HAND, SCRIPT
 from .test_local_ranks import torchrun, torchrun_arguments
@@ -77,13 +79,8 @@ def test_ranks_of_torchrun_expand_their_own(
     assert result[-4:] == [str(EXPANSION), "-u", "t.py", "$RANK"]
     # torchrun starts it so for each rank.
     (tmp_path / "t.py").write_text(SHOW)
-    done = subprocess.run(
-        [sys.executable, "-u", *result[-4:-2], str(tmp_path / "t.py"), "$RANK"],
-        env={**os.environ, "RANK": "7"},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    command = (sys.executable, "-u", *result[-4:-2], tmp_path / "t.py", "$RANK")
+    done = run(command, env={**os.environ, "RANK": "7"})
     assert json.loads(done.stdout) == ["7"]
 
 
@@ -98,6 +95,6 @@ def test_ranks_of_torchrun_keep_the_check_of_mpi() -> None:
 
 def test_a_rank_of_torchrun_without_the_variable_ends() -> None:
     command = [sys.executable, str(EXPANSION), "t.py", "$NOWHERE"]
-    done = subprocess.run(command, env={}, check=False, capture_output=True, text=True)
+    done = run(command, env={})
     assert (done.returncode, done.stdout) == (78, "")
     assert done.stderr.startswith("conda-python-distributed: NOWHERE is not set")

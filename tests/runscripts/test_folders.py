@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, run
 
 CHECK = "import os; from launch import folders; {}; folders.check_temporary(os.environ)"
 RANKS = {
@@ -21,14 +20,10 @@ RANKS = {
 @pytest.mark.parametrize("rank", RANKS.values(), ids=RANKS)
 def test_killed_rank_refuses_no_later_job(tmp_path: Path, rank: str) -> None:
     (tmp_path / f".sifwright-7-{os.uname().nodename}").touch()
-    done = subprocess.run(
-        [sys.executable, "-c", CHECK.format(rank)],
-        cwd=ROOT / "runscripts",
-        env=os.environ | {"TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
+    command, env = (
+        (sys.executable, "-c", CHECK.format(rank)),
+        os.environ | {"TMPDIR": str(tmp_path)},
     )
+    done = run(command, cwd=ROOT / "runscripts", env=env)
     assert done.stderr == ""
     assert len(list(tmp_path.iterdir())) == 1

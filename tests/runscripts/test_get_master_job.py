@@ -81,9 +81,6 @@ def test_order_that_nothing_says(runner: Runner) -> None:
     assert "set MASTER_ADDR" in error
 
 
-# --- ports ----------------------------------------------------------------------------------------
-
-
 def test_rank_0_refuses_a_port_in_use_and_the_others_do_not_guess(runner: Runner) -> None:
     with listening(DOORS[0]):
         code, error = refused(runner, "--port", **JOB, SLURM_PROCID="0")
@@ -139,9 +136,6 @@ def test_folder_to_publish_in_that_cannot_be_written(runner: Runner) -> None:
     assert "SIFWRIGHT_SHARED_DIR='/proc' cannot be written" in error
 
 
-# --- the network ----------------------------------------------------------------------------------
-
-
 def test_own_address_on_an_interface(runner: Runner) -> None:
     assert get(runner, "--interface", "lo", "localhost") == "127.0.0.1"
 
@@ -158,8 +152,6 @@ def test_host_that_is_not_on_the_network(runner: Runner) -> None:
     assert "no-such-host-lo.invalid" in error
     assert "none of the names" in error
 
-
-# --- launchers that list no hosts -----------------------------------------------------------------
 
 FLUX = {"FLUX_TASK_RANK": "3", "FLUX_JOB_SIZE": "4", "FLUX_JOB_NNODES": "2", "FLUX_JOB_ID": "f1"}
 OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"} | {

@@ -249,9 +249,6 @@ def test_ctrl_c_while_waiting() -> None:
     assert rank.stderr.endswith("stopped while waiting for the other ranks\n")
 
 
-# --- a rank 0 that is kept busy -------------------------------------------------------------------
-
-
 def test_silent_connections_do_not_keep_the_ranks_apart() -> None:
     """Wait for all connections at the same time, or the ranks would be late."""
     launch = Launch(93, size=3).start(0)

@@ -123,9 +123,7 @@ def test_text_after_the_last_bracket(scontrol: Scontrol, element: Element, suffi
 
 
 def test_hard_lists(scontrol: Scontrol) -> None:
-    """Compare the corpus of test_get_master.py, except lists that this Slurm cannot print on one
-    line.
-    """
+    """Compare the corpus of test_get_master.py, except lists that Slurm prints on no one line."""
     asked = {text: hosts.split() for text, hosts in HOSTLISTS.items() if text.split() == [text]}
     answers = {text: scontrol.hosts(text) for text in asked}
     differing = {text for text, hosts in asked.items() if answers[text] not in (hosts, [])}

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import conftest
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 # Words of our own for things that have a name; patterns, one a line.
 BANNED_WORDS = Path(__file__).with_name("banned_words.txt").read_text().split("\n")[:-1]
@@ -24,15 +26,7 @@ def run(
     *command: str | Path, cwd: Path = CHECKOUT, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if k not in FROM_OUTER_MAKE}
-    return subprocess.run(
-        [str(word) for word in command],
-        cwd=cwd,
-        env=environment | dict(env or {}),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    return conftest.run(command, cwd=cwd, env=environment | dict(env or {}))
 
 
 @pytest.fixture

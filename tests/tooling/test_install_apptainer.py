@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import conftest
+
 from .conftest import PathWithout, run
 
 SCRIPT = "tools/install-apptainer"
@@ -30,17 +32,8 @@ def shared_path() -> Iterator[PathWithout]:
 
 def as_ordinary_user(path: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Pass the script by stdin: the checkout may lie where an ordinary user cannot read."""
-    return subprocess.run(
-        ["/bin/bash", "-s", "--", *arguments],
-        input=Path(SCRIPT).resolve().read_text(),
-        env={"PATH": path},
-        cwd="/",
-        user=ORDINARY_USER,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
+    command, text = ("/bin/bash", "-s", "--", *arguments), Path(SCRIPT).resolve().read_text()
+    return conftest.run(command, input=text, env={"PATH": path}, cwd="/", user=ORDINARY_USER)
 
 
 def call(function: str, *arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tests import conftest
 from tests.conftest import ROOT
 
 NOBODY = 65534
@@ -37,16 +38,9 @@ def run(
     shutil.copy(ROOT / "tools/make-venv", tools)
     for program in (*NEEDED, *there):
         (programs / program).symlink_to(f"/usr/bin/{program}")
-    return subprocess.run(
-        ["/bin/bash", tools / "install-test-programs", *arguments],
-        env={"PATH": str(programs)},
-        cwd="/",
-        user=user if os.geteuid() == 0 else None,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
+    command = ("/bin/bash", tools / "install-test-programs", *arguments)
+    user = user if os.geteuid() == 0 else None
+    return conftest.run(command, env={"PATH": str(programs)}, cwd="/", user=user)
 
 
 def test_check_names_the_packages(tmp_path: Path) -> None:

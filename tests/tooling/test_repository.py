@@ -44,10 +44,6 @@ def output(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
-def apt_sources() -> Iterator[str]:
-    yield from output("apt-get", "indextargets", "--format", "$(SITE)").split()
-
-
 def pip_sources() -> Iterator[str]:
     yield from (PyPI.url, f"https://{PyPI.file_storage_domain}")
     settings = output(sys.executable, "-m", "pip", "config", "list")
@@ -56,13 +52,10 @@ def pip_sources() -> Iterator[str]:
     yield from os.environ.get("PIP_FIND_LINKS", "").split()
 
 
-def npm_sources() -> Iterator[str]:
-    yield from output("npm", "config", "get", "registry").split()
-
-
 def registries() -> set[str]:
     """Return hosts, or folders, where this machine gets packages from."""
-    return hosts(*apt_sources(), *pip_sources(), *npm_sources())
+    apt = output("apt-get", "indextargets", "--format", "$(SITE)").split()
+    return hosts(*apt, *pip_sources(), *output("npm", "config", "get", "registry").split())
 
 
 def hosts(*sources: str) -> set[str]:

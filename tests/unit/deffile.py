@@ -27,9 +27,3 @@ def labels(text: str) -> dict[str, str]:
     lines = (line.strip() for line in sections(text)["labels"].split("\n"))
     words = (line.split(" ", 1) for line in lines if line and not line.startswith("#"))
     return {key: value.strip() for key, value in words}
-
-
-def here_documents(script: str) -> dict[str, str]:
-    """Return path and text of all files that a script writes as plain text."""
-    pattern = r"^cat >(\S+) <<'SIFWRIGHT_EOF'\n(.*?)^SIFWRIGHT_EOF$"
-    return dict(re.findall(pattern, script, re.MULTILINE | re.DOTALL))

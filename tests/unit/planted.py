@@ -61,12 +61,12 @@ def docker_archive(path: Path, system: str) -> str:
     """Write what `docker save` writes."""
     config = json.dumps({"architecture": "amd64", "os": "linux", "config": {}}).encode()
     manifest = json.dumps([{"Config": "c.json", "RepoTags": [], "Layers": ["l.tar"]}]).encode()
-    parts = {"l.tar": _tar(files(system)), "c.json": config, "manifest.json": manifest}
-    path.write_bytes(_tar(parts))
+    parts = {"l.tar": tar(files(system)), "c.json": config, "manifest.json": manifest}
+    path.write_bytes(tar(parts))
     return f"docker-archive:{path}"
 
 
-def _tar(members: dict[str, bytes]) -> bytes:
+def tar(members: dict[str, bytes]) -> bytes:
     with io.BytesIO() as file:
         with tarfile.open(fileobj=file, mode="w") as archive:
             for name, data in members.items():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sifwright.make_image.cache import claims, leases
 from sifwright.make_image.cache.store import Store
-from sifwright.system import cache_folder, liveness
+from sifwright.system import cache_folder
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -129,13 +129,12 @@ def start(target: Callable[..., None], *arguments: object) -> ForkServerProcess:
     return process
 
 
-def build(root: Path, key: str, others: tuple[str, int], log: Path) -> None:
-    """Obtain an entry; making it takes until the log has a word of so many builds."""
-    word, count = others
+def build(root: Path, key: str, count: int, log: Path) -> None:
+    """Obtain an entry; making it takes until so many builds have started, by the log."""
 
     def make(folder: Path) -> None:
         _append(log, "begin")
-        assert wait_for(lambda: log.read_text().count(word) >= count)
+        assert wait_for(lambda: log.read_text().count("start") >= count)
         fill(folder, key)
 
     _append(log, "start")
@@ -144,10 +143,8 @@ def build(root: Path, key: str, others: tuple[str, int], log: Path) -> None:
     _append(log, f"got {entry.digest(PACKED)} {is_right(entry)}")
 
 
-def hold(root: Path, key: str, ready: Path, boot: str = "") -> None:
-    """Hold a claim, a lease and a folder; on another machine, if a boot of it is given."""
-    if boot:
-        liveness._boot = lambda: boot  # noqa: SLF001
+def hold(root: Path, key: str, ready: Path) -> None:
+    """Hold a claim, a lease and a folder."""
     store = new_store(root)
     with (
         leases.lease(store, [key]),

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import io
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -13,14 +13,19 @@ from tests.servers import send, serve, sha256
 
 
 def make_wheel(
-    name: str, version: str = "1.0", requires: tuple[str, ...] = (), code: str = ""
+    name: str,
+    version: str = "1.0",
+    requires: tuple[str, ...] = (),
+    code: str = "",
+    more: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Make a wheel of one module, which names its version before this code."""
+    """Make a wheel of one module, which names its version before this code, and more files."""
     info = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": f"version = {version!r}\n{code}",
         f"{info}/METADATA": metadata(name, version, requires),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        **(more or {}),
     }
     record = [f"{path},sha256={_digest(text)},{len(text)}" for path, text in files.items()]
     files[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""])

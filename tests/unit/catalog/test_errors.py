@@ -27,13 +27,6 @@ def test_message(name: str, project: Path, run_cli: Cli, monkeypatch: pytest.Mon
     golden.check(MESSAGES / f"{name}.txt", f"$ {command}\nexit {result.code}\n{message}")
 
 
-def test_the_project_is_good_before_it_is_spoilt(project: Path, run_cli: Cli) -> None:
-    for command in ("list", "plan", "render"):
-        site = [] if command == "list" else ["here"]
-        result = run_cli("--project", project, command, *site)
-        assert (result.code, result.err) == (0, "")
-
-
 def test_no_message_is_left_over() -> None:
     assert {path.stem for path in MESSAGES.glob("*.txt")} <= set(CASES)
 

@@ -8,7 +8,6 @@ import pytest
 
 from sifwright.catalog import schema, yaml_file
 from sifwright.catalog.load_catalog import load_catalog
-from sifwright.catalog.yaml_document import YamlProblem
 from sifwright.errors import CatalogError, Problem, SifwrightError
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
@@ -39,8 +38,8 @@ def _read(data: bytes, kind: str) -> bool:
     """Return whether a document is good; pass on any exception but ours."""
     try:
         document = yaml_file.parse_yaml(data, "x.yaml")
-    except YamlProblem as error:
-        return not _says_it_all(error.problem)
+    except CatalogError as error:
+        return not all(map(_says_it_all, error.problems))
     return not list(schema.check_document(document, kind, "x.yaml"))
 
 

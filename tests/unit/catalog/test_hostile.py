@@ -56,12 +56,8 @@ def _batches(values: Sequence[str]) -> Iterator[list[str]]:
         yield list(values[start : start + BATCH])
 
 
-def _accepted(catalog: Catalog, values: Sequence[str]) -> list[str]:
-    """Return the texts that the command line accepts; refusals are errors of ours."""
-    return [value for value in values if _is_accepted(catalog, value)]
-
-
 def _is_accepted(catalog: Catalog, value: str) -> bool:
+    """Return whether the command line accepts a text; a refusal is an error of ours."""
     try:
         resolve(catalog, "here", "", [f"tool.text={value}"])
     except UsageError:
@@ -114,7 +110,7 @@ def _filled(values: list[str]) -> list[str]:
 def test_option_values_from_the_command_line(many: Path, shells: Shells, portion: float) -> None:
     catalog = load_catalog(many / "defs", many)
     values = hostile.texts(hostile.SEED, int(OPTION_VALUES * portion) // 2)
-    good = _accepted(catalog, values)
+    good = [value for value in values if _is_accepted(catalog, value)]
     assert 0.7 * len(values) < len(good) < len(values)
     for batch in _batches(good):
         words = [f"tool.o{number}={value}" for number, value in enumerate(batch)]
@@ -125,7 +121,7 @@ def test_option_values_from_yaml(many: Path, shells: Shells, portion: float) -> 
     _write_image(many, [], style=None)
     catalog = load_catalog(many / "defs", many)
     values = hostile.texts(hostile.SEED + 1, int(OPTION_VALUES * portion) // 2)
-    good = _accepted(catalog, values)
+    good = [value for value in values if _is_accepted(catalog, value)]
     for number, batch in enumerate(_batches(good)):
         _write_image(many, batch, style=(None, '"', "'", "|", ">")[number % 5])
         plan = resolve(load_catalog(many / "defs", many), "here", "", [])

@@ -10,7 +10,7 @@ import pytest
 from sifwright.catalog import mirrors
 from sifwright.errors import CatalogError
 from sifwright.make_image.resolve_request import host_settings
-from tests.conftest import run, sifwright
+from tests.conftest import run
 from tests.unit.conftest import program
 from tests.unit.mirror_files import ALL, MirrorsFile, empty
 
@@ -21,9 +21,6 @@ def _said(path: Path) -> str:
     with pytest.raises(CatalogError) as caught:
         mirrors.load()
     return str(caught.value).replace(str(path.parent), "HERE")
-
-
-# ---- the file -------------------------------------------------------------------------------
 
 
 def test_without_a_file_nothing_is_redirected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,16 +96,6 @@ def test_no_file(mirrors_file: MirrorsFile) -> None:
     os.mkfifo(path)
     assert "cannot be read: not a regular file" in _said(path)
 
-
-def test_the_command_line_says_it_too(mirrors_file: MirrorsFile, project: Path) -> None:
-    mirrors_file.write("gti: {}\n")
-    done = sifwright("--project", project, "render", "here", "--single-file")
-    assert done.returncode == 3
-    assert "unknown key 'gti'" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-# ---- where it leads -------------------------------------------------------------------------
 
 ADDRESSES = {
     "https://github.com/x/y.tar.gz": "https://files.site.example/github/x/y.tar.gz",

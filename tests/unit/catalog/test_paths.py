@@ -8,7 +8,7 @@ import pytest
 from sifwright.catalog import project_folder
 from sifwright.catalog.load_catalog import load_catalog
 from sifwright.errors import UsageError
-from tests.unit.conftest import CHECKOUT, GOOD
+from tests.unit.conftest import CHECKOUT
 
 
 def test_the_checkout_it_runs_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,11 +19,6 @@ def test_the_checkout_it_runs_from(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_folder_around_the_current_one(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project / "defs" / "layers" / "tool")
     assert project_folder.project_folder() == project
-
-
-def test_the_named_one_wins(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(project)
-    assert project_folder.project_folder(str(GOOD)) == GOOD
 
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:

@@ -42,8 +42,6 @@ def test_a_token_of_a_channel_is_not_shown() -> None:
     assert shown == "https://conda.example/t/…/lab/noarch/repodata.json"
 
 
-# ---- what is rendered into the definition file ----------------------------------------------
-
 GOOD_IMAGES = (
     "docker.io/rocm/dev-ubuntu-24.04:7.1.1-complete",
     "nvcr.io/nvidia/pytorch:25.06-py3",
@@ -90,8 +88,6 @@ def test_a_channel_has_no_token(real: Catalog, path: str) -> None:
     assert not re.fullmatch(pattern, f"https://a.example/{path}")
     assert re.fullmatch(pattern, f"https://a.example/not/{path.replace('t/4', 'tt/4')}")
 
-
-# ---- what conda notes -----------------------------------------------------------------------
 
 MIRRORS = (
     "https://conda.site.example/lab",

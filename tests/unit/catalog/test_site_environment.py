@@ -14,45 +14,10 @@ from sifwright.catalog.load_catalog import load_catalog
 from sifwright.catalog.model import Catalog, Environment
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.plan.resolve import resolve
-from sifwright.render.definition import definition
-from tests.catalogs import REAL
-from tests.unit import deffile, hostile
+from tests.conftest import run
+from tests.unit import hostile
 from tests.unit.broken import EXTRA, SITE, append
-from tests.unit.conftest import CHECKOUT, MACHINE
-
-SITES = list(REAL.sites)
-FOLDER = "/.sifwright/layers/run-scripts"
-
-
-def test_lumi(real: Catalog) -> None:
-    lines = site_environment.render(real.sites["lumi"]).splitlines()
-    assert lines[:6] == [
-        "# Site lumi. NAME=VALUE, each set only if unset; sections: which launches.",
-        "[always]",
-        "SIFWRIGHT_SITE=lumi",
-        "SIFWRIGHT_VENDOR=amd",
-        "SIFWRIGHT_INTERFACE=hsn0",
-        "SIFWRIGHT_GPU_VISIBILITY=own",
-    ]
-    groups = [line for line in lines if line.startswith("[")]
-    assert groups == ["[always]", "[one-node]", "[several-nodes]"]
-    assert "NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3" in lines[lines.index(groups[2]) :]
-
-
-def test_facts_that_a_site_has_not_are_left_out(real: Catalog) -> None:
-    lines = site_environment.render(real.sites["local"]).splitlines()
-    facts = ["SIFWRIGHT_SITE=local", "SIFWRIGHT_VENDOR=cpu"]
-    assert lines[1:] == ["[always]", *facts, "[one-node]", "[several-nodes]"]
-
-
-@pytest.mark.parametrize("site", SITES)
-def test_the_image_carries_it(real: Catalog, site: str) -> None:
-    plan = resolve(real, site, "", [])
-    post = deffile.sections(definition(plan, MACHINE))["post"]
-    carried = deffile.here_documents(post)
-    assert carried[f"{FOLDER}/{site_environment.FILE}"] == site_environment.render(real.sites[site])
-    install = carried[f"{FOLDER}/install.sh"]
-    assert '\ncp site-environment "$IMAGE_ROOT/etc/sifwright/site-environment"\n' in install
+from tests.unit.conftest import CHECKOUT
 
 
 def _ids(project: Path) -> list[str]:
@@ -83,12 +48,6 @@ def test_step_ids_change_with_it(project: Path, facts: str, changes: bool) -> No
     assert (before[2] != after[2]) == changes
 
 
-def test_layers_without_it_do_not_depend_on_the_site(project: Path) -> None:
-    before = _ids(project)
-    append(SITE, "environment: {always: {A: b}}\nnetwork: {interface: eth0}\n")(project / "defs")
-    assert _ids(project) == before
-
-
 READER = """
 import json, sys
 from launch import site_environment
@@ -100,10 +59,7 @@ for path, one_node in json.loads(sys.argv[1]):
 
 
 def test_the_run_scripts_read_what_is_written(real: Catalog, tmp_path: Path) -> None:
-    """Read by the run scripts' code, for every site and a site of hostile values.
-
-    Engine native and the image agree.
-    """
+    """Read it for every site and a site of hostile values: engine native and the image agree."""
     values = [v for v in hostile.texts(hostile.SEED + 200, 1500) if v and not refuse_text(v)]
     odd = Environment(always={f"E{number}": value for number, value in enumerate(values)})
     sites = [*real.sites.values(), replace(real.sites["local"], name="odd", environment=odd)]
@@ -111,13 +67,7 @@ def test_the_run_scripts_read_what_is_written(real: Catalog, tmp_path: Path) -> 
         (tmp_path / site.name).write_text(site_environment.render(site))
     asked = [(site, nodes) for site in sites for nodes in (1, 2)]
     words = json.dumps([(str(tmp_path / site.name), nodes == 1) for site, nodes in asked])
-    done = subprocess.run(
-        [sys.executable, "-c", READER, words],
-        cwd=CHECKOUT / "runscripts",
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = run([sys.executable, "-c", READER, words], cwd=CHECKOUT / "runscripts")
     results = [json.loads(line) for line in done.stdout.splitlines()]
     assert results == [site_environment.variables(site, nodes) for site, nodes in asked]
 

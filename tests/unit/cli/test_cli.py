@@ -19,6 +19,7 @@ from sifwright.cli import main, registry
 from sifwright.errors import MachineError, SifwrightError
 from sifwright.host.network import apt_mirror
 from sifwright.system import processes
+from tests.conftest import run
 from tests.unit.cli.test_commands import subparsers
 from tests.unit.conftest import CHECKOUT, GOOD, Cli
 
@@ -170,9 +171,7 @@ def test_a_reader_that_goes_away(clean_environment: Mapping[str, str]) -> None:
     line = '"$@" render local --single-file | head -1; printf "%s\\n" "${PIPESTATUS[@]}"'
     command = [sys.executable, "-m", "sifwright", "--project", str(CHECKOUT)]
     script = ["bash", "-c", line, "bash", *command]
-    result = subprocess.run(
-        script, env=clean_environment, check=True, capture_output=True, text=True
-    )
+    result = run(script, env=clean_environment)
     assert result.stderr == ""
     assert result.stdout.splitlines()[1:] == ["0", "0"]
 
@@ -200,10 +199,8 @@ def test_colours_on_a_terminal(clean_environment: Mapping[str, str], *, no_color
         {"NO_COLOR": "1"} if no_color else {}
     )
     # There is no engine on this PATH: the first step fails, in red.
-    assert (
-        _spawn("build", "here", *MIRROR, env=env, stdout=child_end).returncode
-        == MachineError.exit_code
-    )
+    result = _spawn("build", "here", *MIRROR, env=env, stdout=child_end)
+    assert result.returncode == MachineError.exit_code
     os.close(child_end)
     text = os.read(terminal, 1 << 16).decode()
     os.close(terminal)
@@ -219,9 +216,7 @@ def test_a_latin_terminal_is_no_reason_to_fail(clean_environment: Mapping[str, s
 
 
 def test_a_locale_changes_no_plan_and_no_definition(clean_environment: Mapping[str, str]) -> None:
-    """Take the C locale without Python's remedies, which knows ASCII only; ISO 8859-1 is rarely
-    installed.
-    """
+    """Take the C locale without Python's remedies, which knows ASCII only."""
     ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     written = []
     for locale in ({"LC_ALL": "C.UTF-8"}, ascii_only):

@@ -63,10 +63,7 @@ def test_the_options_of_a_built_image(recorded: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        *("test", "easyconfig", "modulefile --format=lua --root=/x"),
-        *("report", "audit", "check-comm"),
-    ],
+    ["test", "easyconfig", "modulefile --format=lua --root=/x", "report", "audit", "check-comm"],
 )
 def test_commands_that_take_the_name_of_a_built_image(
     run_cli: Cli, recorded: str, words: str

@@ -1,12 +1,12 @@
 """Lock files of other tools: what an image gets of them, and what is refused."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 import yaml
 
 from sifwright.catalog.model import Catalog, ImageSlot
@@ -32,15 +32,6 @@ def _default_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sdist, "default_index", lambda: f"{INDEX}/")
 
 
-def toml(value: object) -> str:
-    """Write strings and lists as JSON, which are TOML's as well."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {toml(entry)}" for key, entry in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    return json.dumps(value)
-
-
 def wheel(name: str = PURE, sha256: str = ZEROS) -> dict[str, Any]:
     return {"url": f"{FILES}/{name}", "hashes": {"sha256": sha256}}
 
@@ -51,11 +42,7 @@ def package(name: str = "toy", **others: Any) -> dict[str, Any]:
 
 def pylock(*packages: dict[str, Any], **others: object) -> str:
     head = {"lock-version": "1.0", "created-by": "test", **others}
-    lines = [f"{key} = {toml(value)}" for key, value in head.items()]
-    lines += [] if packages else ["packages = []"]
-    for item in packages:
-        lines += ["[[packages]]", *(f"{key} = {toml(value)}" for key, value in item.items())]
-    return "\n".join([*lines, ""])
+    return tomli_w.dumps({**head, "packages": packages})
 
 
 class Locks:
@@ -207,10 +194,7 @@ def uv_package(name: str, source: dict[str, str], **others: Any) -> dict[str, An
 
 
 def uv_lock(*packages: dict[str, Any]) -> str:
-    lines = ["version = 1", 'requires-python = ">=3.8"']
-    for item in packages:
-        lines += ["[[package]]", *(f"{key} = {toml(value)}" for key, value in item.items())]
-    return "\n".join([*lines, ""])
+    return tomli_w.dumps({"version": 1, "requires-python": ">=3.8", "package": packages})
 
 
 ROOT = uv_package("mine", {"editable": "."}, dependencies=[{"name": "toy"}])

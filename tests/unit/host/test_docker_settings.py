@@ -68,11 +68,9 @@ def test_a_context_that_is_not_there(home: Path, monkeypatch: pytest.MonkeyPatch
     ("text", "message"),
     [
         ("", "Expecting value"),
-        ("{", "Expecting property name"),
         ("[]", "it is a list, and not an object"),
         ("[" * 100_000, "nested deeper than 100 levels"),
         ("{}", "it is for no engine: 'Endpoints' has no 'docker'"),
-        ('{"Endpoints": {"kubernetes": {}}}', "it is for no engine: 'Endpoints' has no 'docker'"),
         ('{"Endpoints": 3}', "'Endpoints' is a number, and not an object"),
         ('{"Endpoints": {"docker": "x"}}', "'docker' of 'Endpoints' is a text, and not an object"),
         (
@@ -114,10 +112,8 @@ def test_a_context_for_no_address(home: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[]", "it is a list, and not an object"),
         ("[" * 100_000, "nested too deeply"),
         (f'"{CANARY}"', "it is a text, and not an object"),
-        ('{"proxies": 3}', "'proxies' is a number, and not an object"),
         ('{"proxies": null}', "'proxies' is null, and not an object"),
         (
             f'{{"proxies": {{"httpProxy": "http://user:{CANARY}@proxy:3128"}}}}',
@@ -125,16 +121,13 @@ def test_a_context_for_no_address(home: Path, monkeypatch: pytest.MonkeyPatch) -
         ),
         ('{"proxies": {"default": null}}', "'default' of 'proxies' is null, and not an object"),
         ('{"auths": true}', "'auths' is true or false, and not an object"),
-        (f'{{"auths": {{"a.b": ["{CANARY}"]}}}}', "'a.b' of 'auths' is a list, and not an object"),
         (f'{{"auths": {{"a.b": "{CANARY}"}}}}', "'a.b' of 'auths' is a text, and not an object"),
-        ('{"auths": {"a.b": {"auth": ""}}}', "the login of 'a.b' is not NAME:PASSWORD in base64"),
         (f'{{"auths": {{"a.b": {{"auth": "{CANARY}"}}}}}}', "the login of 'a.b' is not NAME:PASS"),
         ('{"auths": {"a.b": {"auth": "\u00e4"}}}', "the login of 'a.b' is not NAME:PASSWORD"),
         ('{"auths": {"a.b": {"auth": null}}}', "the login of 'a.b' is not NAME:PASSWORD"),
         (f'{{"https://a.b/v1/": {{"auth": "{CANARY}"}}}}', "a login in it is not NAME:PASSWORD"),
         ('{"currentContext": 3}', "'currentContext' is a number, and not a text"),
         ('{"credHelpers": {"a.b": 3}}', "'a.b' of 'credHelpers' is a number, and not a text"),
-        ('{"HttpHeaders": "x"}', "'HttpHeaders' is a text, and not an object"),
         ('{"HttpHeaders": null}', "'HttpHeaders' is null, and not an object"),
         ('{"HttpHeaders": {"a": 5}}', "'a' of 'HttpHeaders' is a number, and not a text"),
         (f'{{"HttpHeaders": {{"a": "x\\n{CANARY}"}}}}', "'a' of 'HttpHeaders' cannot be sent"),
@@ -183,8 +176,6 @@ def test_neither_home_nor_account(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("/run/x.sock", "what kind it is (unix://) is not said", "DOCKER_HOST=unix:///run/x.sock"),
         ("localhost:2375", "is not said", "DOCKER_HOST=unix:///var/run/docker.sock"),
-        ("unix:/run/x.sock", "is not said", "DOCKER_HOST=unix:///var/run/docker.sock"),
-        ("unix://", "names no socket by its whole path", "DOCKER_HOST=unix:///var/run/docker"),
         ("unix:///", "names no socket by its whole path", "DOCKER_HOST=unix:///var/run/docker"),
         ("unix://rel/x", "names no socket by its whole path", "DOCKER_HOST=unix:///var/run/docker"),
         ("fd://", "nothing is known of fd://", "DOCKER_HOST=unix:///var/run/docker.sock"),
@@ -193,7 +184,6 @@ def test_neither_home_nor_account(monkeypatch: pytest.MonkeyPatch) -> None:
             "its port is no number",
             "DOCKER_HOST=unix:///var/run/docker.sock",
         ),
-        ("npipe:////./pipe/docker_engine", "nothing is known of npipe://", "DOCKER_HOST=unix://"),
     ],
 )
 def test_refused_addresses(

@@ -63,23 +63,6 @@ def test_no_such_tag_names_those_there_are() -> None:
             _ask(registry, "a/c:1")
 
 
-def test_a_registry_that_wants_a_login(monkeypatch: pytest.MonkeyPatch) -> None:
-    with running(Registry(login="user:canary4711")) as registry:
-        expected = registry.push("a/b", "1.0", b"")
-        monkeypatch.delenv("APPTAINER_DOCKER_USERNAME", raising=False)
-        with pytest.raises(RegistryError) as caught:
-            _ask(registry, "a/b:1.0")
-        assert "HTTP 401" in str(caught.value)
-        assert "APPTAINER_DOCKER_USERNAME" in caught.value.fix
-        monkeypatch.setenv("APPTAINER_DOCKER_USERNAME", "user")
-        monkeypatch.setenv("APPTAINER_DOCKER_PASSWORD", "wrong")
-        with pytest.raises(RegistryError) as caught:
-            _ask(registry, "a/b:1.0")
-        assert "wrong" not in str(caught.value) + caught.value.fix
-        monkeypatch.setenv("APPTAINER_DOCKER_PASSWORD", "canary4711")
-        assert _ask(registry, "a/b:1.0") == expected
-
-
 @pytest.mark.parametrize(
     ("body", "headers"),
     [
@@ -87,23 +70,16 @@ def test_a_registry_that_wants_a_login(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"not json", {"WWW_Authenticate": "Bearer nonsense"}),
         (b"[]", {"WWW_Authenticate": 'Bearer realm="file:///etc/passwd"'}),
         (b"", {"WWW_Authenticate": 'Basic realm="x"'}),
+        (b"", {"WWW_Authenticate": 'Bearer realm="{}/token"'}),
     ],
 )
 def test_a_login_that_nobody_understands(body: bytes, headers: dict[str, str]) -> None:
-    with (
-        serve(lambda handler: send(handler, 401, body, **headers)) as url,
-        pytest.raises(RegistryError, match="HTTP 401"),
-    ):
-        digest(parse(f"{url}/a/b:1"))
-
-
-def test_a_token_that_is_none() -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
-        challenge = f'Bearer realm="{url}/token"'
         if handler.path.startswith("/token"):
             send(handler, 200, b'["not a token"]')
         else:
-            send(handler, 401, WWW_Authenticate=challenge)
+            given = {name: value.format(url) for name, value in headers.items()}
+            send(handler, 401, body, **given)
 
     with serve(answer) as url, pytest.raises(RegistryError, match="HTTP 401"):
         digest(parse(f"{url}/a/b:1"))

@@ -1,10 +1,8 @@
 """Sources from a Python package index: found by pip's settings, compared, nothing in them run."""
 
-import base64
 import json
 import os
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,59 +12,37 @@ from sifwright.host.network import pip_settings, sdist
 from sifwright.make_image.check_machine import network_checks
 from sifwright.make_image.check_machine.network_checks import WheelTarget
 from sifwright.plan.resolve import resolve
-from tests.servers import archive, cut, send, serve, sha256
+from tests.servers import archive, cut, sha256
 from tests.unit.conftest import Cli
 from tests.unit.fetching import WRONG, Step, refused
 from tests.unit.mirror_files import MirrorsFile
+from tests.unit.wheels import Index, serve_index
 
 SETUP = "raise SystemExit('setup.py was run')\n"
 GOOD = archive(**{"setup.py": SETUP, "readme": "read me\n"})
 LOGIN = "user:p%40ssswordfish"
-FILES = "../../files/"
 FILE = "the_toy-1.0.tar.gz"
 NAMES = (f"other-{FILE}", "the_toy-1.0.tar.xz", "the-toy-1.0.post1.tar.gz", FILE)
 
 
-class Index:
-    """An index whose files lie beside it, behind a login if one is asked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.names: tuple[str, ...] = NAMES
-        self.body = GOOD
-        self.digest = sha256(GOOD)
-        self.login = ""
-        self.cut = False
-
-    def page(self) -> str:
-        links = (f'<a href="{FILES}{name}#sha256={self.digest}">{name}</a>' for name in self.names)
-        return f"<!DOCTYPE html><html><body>{'<br/>'.join(links)}</body></html>"
-
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        self.asked.append(handler.path)
-        wanted = f"Basic {base64.b64encode(self.login.encode()).decode()}"
-        if self.login and handler.headers.get("Authorization") != wanted:
-            send(handler, 401)
-        elif handler.path == "/root/simple/the-toy/":
-            send(handler, 200, self.page().encode(), Content_Type="text/html")
-        elif handler.path.removeprefix("/root/files/") in self.names:
-            if self.cut:
-                cut(handler, self.body, 50)
-            else:
-                send(handler, 200, self.body)
-        else:
-            send(handler, 404)
+def offer(index: Index, names: Sequence[str] = NAMES, *, digest: str = sha256(GOOD)) -> None:
+    """Put these files beside the index, and name them on a page."""
+    links = (f'<a href="../../files/{name}#sha256={digest}">{name}</a>' for name in names)
+    page = f"<!DOCTYPE html><html><body>{'<br/>'.join(links)}</body></html>"
+    index.files = {f"/files/{name}": GOOD for name in names}
+    index.files["/simple/the-toy/"] = page.encode()
 
 
 @pytest.fixture
-def index() -> Index:
-    return Index()
+def index() -> Iterator[Index]:
+    with serve_index() as served:
+        offer(served)
+        yield served
 
 
 @pytest.fixture
-def url(index: Index) -> Iterator[str]:
-    with serve(index.answer) as address:
-        yield f"{address}/root/simple"
+def url(index: Index) -> str:
+    return index.url
 
 
 # ---- found ----------------------------------------------------------------------------------
@@ -80,7 +56,7 @@ def test_an_index_is_asked_for_exactly_that_version(index: Index, url: str) -> N
         sha256(GOOD),
         False,
     )
-    assert index.asked == ["/root/simple/the-toy/"]
+    assert index.pages == ["/simple/the-toy/"]
 
 
 def test_the_indexs_login_is_for_what_lies_beside_it(index: Index, url: str) -> None:
@@ -110,7 +86,7 @@ def test_a_folder_or_a_page_in_it_comes_before_the_index(links: str, tmp_path: P
 def test_without_an_index_none_is_asked(index: Index, url: str) -> None:
     with pytest.raises(sdist.NotFound, match="there is no index"):
         sdist.find("the-toy", "1.0", {"PIP_INDEX_URL": url, "PIP_NO_INDEX": "True"})
-    assert index.asked == []
+    assert index.pages == []
 
 
 def test_a_further_index_and_a_trusted_host(url: str) -> None:
@@ -138,7 +114,7 @@ def test_fetch_source_unpacks_it_and_runs_nothing(step: Step, index: Index, url:
 
 def test_another_archive_is_refused(step: Step, index: Index, url: str) -> None:
     """Refuse it for any sum that the index names."""
-    index.digest = WRONG
+    offer(index, digest=WRONG)
     pip = {"PIP_INDEX_URL": url.replace("//", f"//{LOGIN}@")}
     message = refused(step, step.fetch(f"pip the-toy 1.0 {WRONG}", pip=pip))
     address = f"{url.removesuffix('/simple')}/files/the_toy-1.0.tar.gz"
@@ -156,19 +132,18 @@ def test_cut_or_missing_archives_are_refused(step: Step, index: Index, url: str)
     message = refused(step, step.fetch(f"pip the-toy 2.0 {WRONG}", pip=pip))
     assert "'the-toy' of layer 'toy' cannot be downloaded" in message
     assert "no the-toy-2.0.tar.gz" in message
-    index.cut = True
+    index.answers[FILE] = lambda handler, body: cut(handler, body, 50)
     message = refused(step, step.fetch(f"pip the-toy 1.0 {sha256(GOOD)}", pip=pip))
     assert "cannot be downloaded" in message
-    assert index.asked.count(f"/root/files/{FILE}") == 3
+    assert index.pages.count(FILE) == 3
 
 
-def test_the_mirrors_file_may_lead_the_files_elsewhere(step: Step, index: Index, url: str) -> None:
+def test_the_mirrors_file_may_lead_the_files_elsewhere(step: Step, url: str) -> None:
     files = url.replace("/simple", "/files")
     pip = {"PIP_INDEX_URL": url.replace("127.0.0.1", "localhost")}
     rules = ((files.replace("127.0.0.1", "localhost"), f"{files}/nowhere"),)
     message = refused(step, step.fetch(f"pip the-toy 1.0 {sha256(GOOD)}", pip=pip, rules=rules))
     assert f"(asked: {files}/nowhere/{FILE})" in message
-    assert f"/root/files/{FILE}" not in index.asked
 
 
 # ---- looked up ------------------------------------------------------------------------------
@@ -195,7 +170,7 @@ def test_a_version_is_added_and_checked(
     done = run_cli(*pins, "toy", "1.0", "--check")
     assert (done.code, done.err) == (0, "")
     assert done.out.split()[-6:] == ["toy", "1.0", sha256(GOOD)[:12], "good", "pip:", "the-toy"]
-    index.digest = "f" * 64
+    offer(index, digest="f" * 64)
     done = run_cli(*pins, "toy", "1.0", "--check")
     assert done.code == 3
     assert "the archive is another one now\n    from:   pip: the-toy" in done.err
@@ -205,14 +180,14 @@ def test_a_version_is_added_and_checked(
 def test_where_the_index_gives_no_sum_the_file_does(
     pinned: Path, index: Index, project: Path, run_cli: Cli
 ) -> None:
-    index.digest = ""
+    offer(index, digest="")
     assert run_cli("--project", project, "pins", "tool", "1.0", "--add").code == 0
     assert sha256(GOOD) in pinned.read_text()
 
 
 def test_the_check_before_the_build_asks_for_it(pinned: Path, project: Path, index: Index) -> None:
     pinned.write_text(pinned.read_text().replace("2.0", "1.1.0"))
-    index.names = ("the_toy-1.1.0.tar.gz",)
+    offer(index, ["the_toy-1.1.0.tar.gz"])
     plan = resolve(load_catalog(project / "defs", project), "here", "", [])
 
     def problems() -> list[str]:
@@ -221,7 +196,7 @@ def test_the_check_before_the_build_asks_for_it(pinned: Path, project: Path, ind
         return [problem.what for problem in reported if "toy" in problem.what]
 
     assert problems() == []
-    index.names = ("the_toy-0.9.tar.gz",)
+    offer(index, ["the_toy-0.9.tar.gz"])
     (message,) = problems()
     beginning = "the source toy cannot be fetched from a Python package index: no the-toy-1"
     assert message.startswith(beginning)

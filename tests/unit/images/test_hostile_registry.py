@@ -120,10 +120,6 @@ BREAKING: dict[str, tuple[Answer, str]] = {
         lambda handler: _slow(handler, _HEAD + b" " * 5000),
         "no whole answer within 60 s",
     ),
-    "headers, a byte now and then": (
-        lambda handler: _slow(handler, b"HTTP/1.1 200 OK\r\nX-Y: " + b"z" * 5000),
-        "no whole answer within 60 s",
-    ),
     "a wait without end": (lambda handler: send(handler, 429, Retry_After="9" * 5000), "HTTP 429"),
     "a wait until no date": (lambda handler: send(handler, 503, Retry_After="soon"), "HTTP 503"),
     "a redirect to no address": (
@@ -138,7 +134,6 @@ BREAKING: dict[str, tuple[Answer, str]] = {
         lambda handler: send(handler, 401, WWW_Authenticate='Bearer realm="http://[",service="x"'),
         "it cannot be asked: ",
     ),
-    "no HTTP": (lambda handler: _slow(handler, b"220 ready" * 500), "no whole answer within 60 s"),
     "a line that is no HTTP": (_no_http, r"220 ready\tnow"),
     "tags of several lines": (
         lambda handler: send(handler, *_TAGS_OF_LINES["/tags/" in handler.path]),

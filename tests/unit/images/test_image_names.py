@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +14,7 @@ from sifwright.images.sources.inspect_image import facts_of
 from sifwright.images.sources.parse_name import parse
 from sifwright.system.progress import QuietProgress
 from tests.system.docker.toys import LOWER, tar
+from tests.unit import planted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,15 +76,7 @@ def _look(name: str) -> None:
     facts_of(name, processor="x86_64", progress=QuietProgress())
 
 
-def _archive(path: Path, **files: bytes) -> None:
-    with tarfile.open(path, "w") as archive:
-        for name, data in files.items():
-            entry = tarfile.TarInfo(name.replace("__", "/").replace("_", "."))
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
-
-
-LAYERS = {"layer_tar": tar(LOWER), "c_json": b'{"architecture": "amd64", "os": "linux"}'}
+LAYERS = {"layer.tar": tar(LOWER), "c.json": b'{"architecture": "amd64", "os": "linux"}'}
 ENTRY = {"Config": "c.json", "RepoTags": ["a:1"], "Layers": ["layer.tar"]}
 
 
@@ -95,25 +86,25 @@ def _entries(*entries: object) -> bytes:
 
 ARCHIVES = {
     "nothing": ({}, "has no 'manifest.json'"),
-    "another kind": ({"index_json": b"{}"}, "has no 'manifest.json'"),
-    "no list": ({**LAYERS, "manifest_json": b"{}"}, "a list of images"),
+    "another kind": ({"index.json": b"{}"}, "has no 'manifest.json'"),
+    "no list": ({**LAYERS, "manifest.json": b"{}"}, "a list of images"),
     "no layer": (
-        {**LAYERS, "manifest_json": _entries({**ENTRY, "Layers": ["../x"]})},
+        {**LAYERS, "manifest.json": _entries({**ENTRY, "Layers": ["../x"]})},
         "has no layer '../x'",
     ),
     "no configuration": (
-        {**LAYERS, "manifest_json": _entries({**ENTRY, "Config": "/etc/passwd"})},
+        {**LAYERS, "manifest.json": _entries({**ENTRY, "Config": "/etc/passwd"})},
         "has no '/etc/passwd'",
     ),
     "two images": (
-        {**LAYERS, "manifest_json": _entries(ENTRY, {**ENTRY, "RepoTags": ["b:1"]})},
+        {**LAYERS, "manifest.json": _entries(ENTRY, {**ENTRY, "RepoTags": ["b:1"]})},
         "has 2 images",
     ),
     "another layer": (
         {
             **LAYERS,
-            "c_json": json.dumps({"rootfs": {"diff_ids": [DIGEST]}}).encode(),
-            "manifest_json": _entries(ENTRY),
+            "c.json": json.dumps({"rootfs": {"diff_ids": [DIGEST]}}).encode(),
+            "manifest.json": _entries(ENTRY),
         },
         "other layers than its configuration says",
     ),
@@ -124,7 +115,7 @@ ARCHIVES = {
 def test_archives_that_are_none(tmp_path: Path, case: str) -> None:
     files, expected = ARCHIVES[case]
     path = tmp_path / "x.tar"
-    _archive(path, **files)
+    path.write_bytes(planted.tar(files))
     with pytest.raises(SourceError) as caught:
         _look(f"docker-archive:{path}")
     assert expected in str(caught.value)
@@ -134,7 +125,7 @@ def test_an_archive_in_the_wrong_order_and_one_that_is_packed(tmp_path: Path) ->
     import gzip  # noqa: PLC0415
 
     path = tmp_path / "x.tar"
-    _archive(path, manifest_json=_entries(ENTRY), **LAYERS)
+    path.write_bytes(planted.tar({"manifest.json": _entries(ENTRY), **LAYERS}))
     findings = facts_of(f"docker-archive:{path}", processor="x86_64", progress=QuietProgress())
     path.write_bytes(gzip.compress(path.read_bytes()))
     other = facts_of(f"docker-archive:{path}:a:1", processor="x86_64", progress=QuietProgress())

@@ -160,6 +160,11 @@ def test_a_file_of_logins_that_is_none(server: Registry, tmp_path: Path, text: s
 def test_a_token_that_ends(server: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     server.login = LOGIN
     monkeypatch.setenv("APPTAINER_DOCKER_USERNAME", "user")
+    monkeypatch.setenv("APPTAINER_DOCKER_PASSWORD", "wrong")
+    with pytest.raises(SourceError, match="HTTP 401") as caught:
+        look(server)
+    assert "APPTAINER_DOCKER_USERNAME" in str(caught.value)
+    assert "wrong" not in str(caught.value)
     monkeypatch.setenv("APPTAINER_DOCKER_PASSWORD", "canary4711")
     client = registry.Client(registry.parse(f"{server.url}/a/b:1"))
     assert client.ask("manifests/1").status_code == 200

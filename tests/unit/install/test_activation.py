@@ -131,12 +131,6 @@ def test_an_installation_that_is_gone(project: Project, own: Project) -> None:
     assert done.stdout == "left\n", done.stderr
 
 
-def test_the_version_that_is_printed(own: Project) -> None:
-    done = own.install()
-    folder = f"{own.prefix}/current (versions/{version(own).name})"
-    assert done.stdout.startswith(f"up to date: {folder}\n")
-
-
 def test_tests_that_fail_repeat_no_step(own: Project) -> None:
     """Change the environment's file with its step, not later."""
     own.add("last", last="echo again", test="false")

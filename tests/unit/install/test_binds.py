@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
 from tests.bind_cases import CASES
+from tests.conftest import run
 from tests.unit.conftest import CHECKOUT, program
 
 INSTALL = CHECKOUT / "builder/sifwright/install"
@@ -39,14 +38,8 @@ DRIVERS = {
 def test_a_list_is_read_as_the_engine_reads_it(interpreter: str, name: str) -> None:
     text, expected = CASES[name]
     file, lines = DRIVERS[interpreter]
-    done = subprocess.run(
-        [program(interpreter), "/dev/stdin"],
-        input=f"{(INSTALL / file).read_text()}\n{lines}",
-        env={"LIST": text},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    script = f"{(INSTALL / file).read_text()}\n{lines}"
+    done = run([program(interpreter), "/dev/stdin"], input=script, env={"LIST": text})
     binds, _, targets = done.stdout.removesuffix("\0").partition("\0\0")
     assert (binds.split("\0"), done.stderr) == (list(expected), "")
     assert sorted(targets.split("\0")) == sorted(expected.values())

@@ -75,39 +75,9 @@ def test_archive_is_the_same_everywhere(tmp_path: Path) -> None:
     assert len(digests) == len(archives) == 2
 
 
-def test_an_installation_has_all_run_scripts_and_the_sites_environment() -> None:
-    catalog = REAL
-    notes = easybuild_folder.notes(SITES["lumi"], {"note": b"x"})
-    files = {file.path: file for file in (*easybuild_folder.programs(catalog), *notes)}
-    scripts = {path.name for path in (CHECKOUT / "runscripts").iterdir() if path.is_file()}
-    assert {f"runscripts/{name}" for name in scripts} <= files.keys()
-    assert not [path for path in files if "__pycache__" in path]
-    assert b"SIFWRIGHT_SITE=lumi" in files["share/sifwright/site-environment"].data
-    assert files["share/sifwright/note"].data == b"x"
-    assert all(file.executable for path, file in files.items() if path.startswith("bin/"))
-
-
 def usage(text: str) -> str:
     """Cut the module's help out of an easyconfig."""
     return text.partition('usage = """')[2].partition('"""')[0]
-
-
-def test_help_starts_ranks_as_the_job_script_does(run_cli: Cli, tmp_path: Path) -> None:
-    """Run the command of the help with a program in srun's place: the masks are the site's."""
-    lines = usage(written(run_cli, "lumi", tmp_path, *PLANNED).read_text()).splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith("  masks="))
-    end = next(n for n in range(start, len(lines)) if lines[n].endswith("script.py"))
-    command = "\n".join(lines[start : end + 1]).replace("\\\\", "\\")
-    done = subprocess.run(
-        ["/bin/bash", "-c", f'srun() {{ printf "%s\\n" "$@"; }}\n{command}'],
-        env={"SIF": "image.sif"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    masks = ",".join(SITES["lumi"].node.cpu_masks)
-    assert f"--cpu-bind=mask_cpu:{masks}" in done.stdout.splitlines()
-    assert done.stdout.splitlines()[-1] == "script.py"
 
 
 def test_help_tells_srun_by_which_pmi_the_images_mpi_starts(run_cli: Cli, tmp_path: Path) -> None:
@@ -223,44 +193,3 @@ def test_plain_names_of_commands_where_the_site_asks_for_them(tmp_path: Path) ->
     with tarfile.open(next(tmp_path.glob("*-notes.tar.gz"))) as tar:
         links = {member.name: member.linkname for member in tar if member.issym()}
     assert links == {"bin/python": "pytorch-python", "bin/torchrun": "pytorch-torchrun"}
-
-
-def test_help_says_how_to_run_and_what_to_do_about_the_plugin(run_cli: Cli, tmp_path: Path) -> None:
-    message = usage(written(run_cli, "lumi", tmp_path, *PLANNED).read_text())
-    for word in (
-        "srun --export=ALL --nodes=2 --ntasks=16",
-        "conda-python-distributed script.py",
-        "conda-python-simple",
-        "pytorch-pip install",
-        "SIFWRIGHT_DEBUG=1",
-        "sifwright check-comm lumi",
-        "rm $SIF",
-        "One node still works",
-        "ROCm 7.0.2",
-    ):
-        assert word in message, word
-    assert "plugin" not in written(run_cli, "slurm-generic", tmp_path, *PLANNED).read_text()
-
-
-def test_help_promises_a_central_image_only_where_the_module_has_a_folder(
-    run_cli: Cli, tmp_path: Path
-) -> None:
-    lumi = usage(written(run_cli, "lumi", tmp_path, "--date", "20261122").read_text())
-    message = " ".join(lumi.split())
-    assert f"it takes the image of the same name in {SITES['lumi'].central}, if" in message
-    derecho = usage(written(run_cli, "derecho", tmp_path, "--date", "20261122").read_text())
-    assert "rm $SIF" not in derecho
-
-
-def test_without_its_image_it_says_how_to_get_one(run_cli: Cli, tmp_path: Path) -> None:
-    path = written(run_cli, "lumi", tmp_path, "--date", "20261122")
-    message = " ".join(path.read_text().partition("download_instructions")[2].split())
-    assert f"eb needs the image under this name: {path.stem}.sif" in message
-    assert f"central images of site lumi is {SITES['lumi'].central}." in message
-    assert "make sif SITE=lumi IMAGE=pytorch" in message
-    assert "Users cannot build at site lumi: " in message
-    other = written(run_cli, "slurm-generic", tmp_path, "--date", "20261122").read_text()
-    assert "make sif SITE=slurm-generic" in other
-    assert "cannot build" not in other
-    assert "central images of" not in other
-    assert "download_instructions" not in written(run_cli, "alps", tmp_path, *PLANNED).read_text()

@@ -249,12 +249,3 @@ def test_a_host_without_nccl(tmp_path: Path) -> None:
     done = run([program("bash"), script], cwd=tmp_path, env=env)
     assert (done.returncode, "no nccl.h on this host: name" in done.stderr) == (1, True)
     assert "set pytorch-source.system-nccl=false" in done.stderr
-
-
-def test_the_old_installation_still_works(project: Project, run_cli: Cli) -> None:
-    project.image("first", "last")
-    assert run_cli(*project.words()).code == 0
-    before = project.current, sorted(project.prefix.rglob("*"))
-    project.add("last", last="echo other")
-    assert run_cli(*project.words("--set", "host.program=/nowhere")).code == 5
-    assert (project.current, sorted(project.prefix.rglob("*"))) == before

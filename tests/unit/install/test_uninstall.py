@@ -57,16 +57,6 @@ def _stop(_folder: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_folders_above_it_go_as_well(project: Project, run_cli: Cli, tmp_path: Path) -> None:
-    before = listing(tmp_path)
-    install(project, run_cli)
-    project.add("last", last="echo other")
-    install(project, run_cli)
-    assert len(list((project.prefix / "versions").iterdir())) == 2
-    done = run_cli("uninstall", project.prefix)
-    assert (done.code, listing(tmp_path)) == (0, before), done.err
-
-
 def test_folders_that_were_there_stay(project: Project, run_cli: Cli, tmp_path: Path) -> None:
     project.prefix.mkdir(parents=True)
     before = listing(tmp_path)
@@ -139,23 +129,6 @@ def test_a_killed_step_whose_record_is_gone(
     assert not left.exists()
     (tmp_path / "disk").rmdir()
     run_cli("uninstall", project.prefix)
-    assert listing(tmp_path) == before
-
-
-def test_a_test_that_an_update_brings(project: Project, run_cli: Cli, tmp_path: Path) -> None:
-    project.add("last", last=":")
-    (test := project.folder / "defs/layers/last/test.sh").unlink()
-    before = listing(tmp_path)
-    install(project, run_cli)
-    test.write_text("#!/bin/bash\nset -euo pipefail\n")
-    (site := project.folder / "defs/sites/local.yaml").write_text(
-        (old := site.read_text()).replace("SITE_WIDE", "OTHER_NAME")
-    )
-    done = run_cli(*project.words())
-    assert (done.code, "test last" in done.out) == (0, True), done.err
-    assert run_cli("uninstall", project.prefix).code == 0
-    test.unlink()
-    site.write_text(old)
     assert listing(tmp_path) == before
 
 

@@ -16,41 +16,19 @@ def names(evidence: NetworkEvidence) -> tuple[list[str], list[str]]:
 
 # The process, its networks and its providers.
 EVIDENCE = {
-    "good-efa-two-nodes": """
-        test-nccl-efa-worker-0:21 [AWS Libfabric] [efa]
-        test-nccl-efa-worker-1:21 [AWS Libfabric] [efa]""",
-    "good-cxi-old-and-new": """
-        nid005001:4101 [AWS Libfabric] [cxi]
-        nid005002:5101 [Libfabric] [cxi]""",
-    "fallback-crusher-rccl": """
-        crusher002:81767 [Socket] []
-        crusher003:24359 [Socket] []""",
     "fallback-plugin-failed": "ip-10-36-29-253:86 [Socket] []",
     "fallback-two-of-eight": """
         algo-1:17773 [] []
         algo-1:17774 [Socket] []
         algo-1:17780 [Socket] []
         algo-1:18562 [AWS Libfabric] []""",
-    "cxi-provider-lines": """
-        nid000019:51338 [] [cxi]
-        nid000019:51404 [] [cxi]""",
     "plugin-fails-polaris": "x3002c0s31b0n0:3333526 [] []",
-    "infiniband-two-nodes": """
-        dgxh100-3:2152176 [IB] []
-        dgxh100-4:460770 [IB] []""",
-    "other-plugin-ibext": """
-        qh100-gpu19:49355 [IBext] []
-        qh100-gpu19:49357 [IBext] []
-        qh100-gpu20:39629 [] []""",
     "internal-network": """
         gpu2:46654 [Socket] []
         gpu2:46655 [Socket] []""",
     "no-plugin-nccl-2.27": """
         2e5hmh4t0q1th5f:205631 [] []
         2e5hmh4t0q1th5f:205632 [] []""",
-    "tcp-provider": """
-        x3005c0s13b0n0:12345 [AWS Libfabric] [tcp]
-        x3006c0s1b0n0:777 [AWS Libfabric] [cxi]""",
 }
 
 

@@ -88,11 +88,7 @@ def test_another_plugin_is_not_the_expected_one() -> None:
 @pytest.mark.parametrize(
     ("name", "processes", "text"),
     [
-        (
-            "glued-perlmutter",
-            ranks("nid002432:7338", "nid002156:81033"),
-            "cxi not proven",
-        ),
+        ("glued-perlmutter", ranks("nid002432:7338", "nid002156:81033"), "cxi not proven"),
         (
             "cxi-provider-lines",
             ranks("nid000019:51404", "nid000019:51338", "nid000020:1"),

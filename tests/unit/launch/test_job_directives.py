@@ -35,15 +35,6 @@ def _refused(real: Catalog, site: str, **asked: object) -> str:
     return str(caught.value)
 
 
-def test_an_option_takes_the_place_of_the_sites_directive(real: Catalog) -> None:
-    lines = _lines(real, "lumi", partition="dev-g", job_output="output_%x_%j.txt")
-    assert "--partition=dev-g" in lines
-    assert "--partition=standard-g" not in lines
-    assert "--mem=480G" in lines
-    assert "--output=output_%x_%j.txt" in lines
-    assert "--qos=lowpriority" in _lines(real, "cirrus-epcc", qos="lowpriority")
-
-
 @pytest.mark.parametrize(
     ("site", "asked", "expected"),
     [
@@ -53,6 +44,10 @@ def test_an_option_takes_the_place_of_the_sites_directive(real: Catalog) -> None
         ("el-capitan", {"partition": "pbatch"}, "--queue=pbatch"),
         ("el-capitan", {"constraint": "gpu"}, "--requires=gpu"),
         ("el-capitan", {"job_output": "{{id}}.out"}, "--output={{id}}.out"),
+        ("alps", {"qos": "anything"}, "--qos=anything"),  # its file lists none
+        ("cirrus-epcc", {"qos": "lowpriority"}, "--qos=lowpriority"),
+        ("lumi", {"partition": "dev-g"}, "--partition=dev-g"),
+        ("lumi", {"job_output": "output_%x_%j.txt"}, "--output=output_%x_%j.txt"),
         ("lumi", {"directives": ("--exclusive",)}, "--exclusive"),
         ("lumi", {"directives": ("C=nvme",)}, "--constraint=nvme"),
         ("lumi", {"directives": ("gres=nvme:1",)}, "--gres=nvme:1"),
@@ -118,10 +113,6 @@ def test_without_a_scheduler_there_are_none(real: Catalog) -> None:
     asked = {"partition": "x", "qos": "x", "constraint": "x", "job_output": "x"}
     message = _refused(real, "local", nodes=1, account="", directives=("mem=1",), **asked)
     assert message.count("has no scheduler that could read it") == 5
-
-
-def test_a_list_of_the_site_is_none_where_the_file_has_none(real: Catalog) -> None:
-    assert "--qos=anything" in _lines(real, "alps", qos="anything")
 
 
 @pytest.mark.parametrize("variable", ["SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_TIMELIMIT"])

@@ -88,15 +88,8 @@ def test_directives_come_before_everything_else(name: str) -> None:
 # Numbers, and text that is shell already or cannot be anything else by its schema.
 PLAIN = {
     *("job.request.nodes", "job.tasks", "job.cpus", "job.gpus", "job.site.name", "name"),
-    *(
-        "job.request.check_program",
-        "launch",
-        "line",
-        "mark",
-        "names",
-        "shape",
-        '"; do" if loop.last else " \\\\"',
-    ),
+    *("job.request.check_program", "launch", "line", "mark", "names", "shape"),
+    '"; do" if loop.last else " \\\\"',
 }
 
 

@@ -16,7 +16,7 @@ from sifwright.launch.submit.graph import BuildJob, Task
 from sifwright.launch.submit.job_claim import alone
 from sifwright.launch.submit.job_folder import SubmittedJob
 from sifwright.launch.submit.jobs_place import of_images
-from sifwright.launch.submit.schedulers import SCHEDULERS, JobState, slurm_states
+from sifwright.launch.submit.schedulers import SCHEDULERS, JobState
 from sifwright.launch.submit.submission import Submission, prepare
 from sifwright.launch.submit.submit import missing, submit
 
@@ -288,10 +288,7 @@ def test_sites_whose_jobs_differ(real: Catalog, tmp_path: Path, fact: str) -> No
 
 def test_states_in_the_accounting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask sacct for jobs that squeue has forgotten; squeue's own answer wins."""
-    answers = {
-        "squeue": "8|RUNNING|None\n",
-        "sacct": "7|COMPLETED\n8|PENDING\n7.batch|FAILED\n",
-    }
+    answers = {"squeue": "8|RUNNING|None\n", "sacct": "7|COMPLETED\n8|PENDING\n7.batch|FAILED\n"}
 
     def capture(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(words, 0, answers[words[0]], "")
@@ -299,10 +296,6 @@ def test_states_in_the_accounting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sifwright.system.processes.capture", capture)
     states = SCHEDULERS["slurm"].states(["7", "8", "9"])
     assert {name: state for name, (state, _) in states.items()} == {"7": "done", "8": "running"}
-
-
-def test_rows_of_squeue_with_other_texts() -> None:
-    assert slurm_states("1|\n2|PENDING|a|b\n3\n") == {"2": ("queued", "a|b")}
 
 
 @pytest.mark.parametrize("output", ["", "Welcome!", "7 jobs"])

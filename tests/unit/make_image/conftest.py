@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from sifwright.plan.resolve import resolve
 from tests.unit.stores import new_store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from sifwright.make_image.cache.store import Store
@@ -26,6 +28,14 @@ def notes() -> list[str]:
 def store(tmp_path: Path, notes: list[str]) -> Store:
     """Make an empty step cache, which reports dropped entries in `notes`."""
     return new_store(tmp_path / "steps-1", notes.append)
+
+
+@pytest.fixture
+def set_umask() -> Iterator[Callable[[int], int]]:
+    """Return os.umask, and restore the umask afterwards."""
+    before = os.umask(0o022)
+    yield os.umask
+    os.umask(before)
 
 
 @pytest.fixture

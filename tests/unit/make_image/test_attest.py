@@ -166,7 +166,7 @@ def test_an_object_behind_the_partitions_knows_their_digests(tmp_path: Path) -> 
     )
     image = sif_file.read(tmp_path / "x.sif")
     digest = sif_file.digest(image.path, image.partitions[0])
-    assert sif_file.data_of_name(image, "provenance.json").decode() == digest
+    assert sif_file.data_of(image, "provenance.json").decode() == digest
 
 
 def test_a_flat_sif_keeps_the_sbom_of_the_layered_one(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_flat_sif_keeps_the_sbom_of_the_layered_one(tmp_path: Path) -> None:
     flatten_sif(tmp_path / "layered.sif", tmp_path / "flat.sif", "")
     flat = sif_file.read(tmp_path / "flat.sif")
     assert len(flat.partitions) == 1
-    assert sif_file.data_of_name(flat, "sbom.cdx.json") == b"{}"
+    assert sif_file.data_of(flat, "sbom.cdx.json") == b"{}"
 
 
 def test_components_that_may_not_be_passed_on_are_named() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from sifwright.errors import MachineError
 from sifwright.host.engines.docker import Docker
+from sifwright.host.network import registry
+from sifwright.make_image.docker import docker_base
 from sifwright.make_image.resolve_request import host_settings
 
 if TYPE_CHECKING:
@@ -80,3 +84,19 @@ def test_variables_of_the_environment_count(
     pairs = (line.removeprefix("export ").partition("=") for line in lines)
     proxies = {name: value for name, _, value in pairs if name.lower().endswith("_proxy")}
     assert proxies == expected
+
+
+def test_logins_that_an_engine_gets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give it the name and password of Docker's settings, or a token that only engines use."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("APPTAINER_DOCKER_USERNAME", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / ".docker").mkdir()
+    secret = {"auth": base64.b64encode(b"user:canary4711").decode()}
+    logins = {"own.example": secret, "token.example": {"identitytoken": "x"}}
+    (tmp_path / ".docker/config.json").write_text(json.dumps({"auths": logins}))
+    own, token, none = (
+        docker_base.login(registry.parse(f"{name}.example/a:1")) for name in ("own", "token", "no")
+    )
+    assert own == {"username": "user", "password": "canary4711"}
+    assert (token, none) == ({"IdentityToken": "x"}, None)

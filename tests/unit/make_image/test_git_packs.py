@@ -12,7 +12,7 @@ from sifwright.errors import BuildError
 from sifwright.make_image.downloads.fetch_file import open_store
 from sifwright.make_image.lock import git_packs
 from sifwright.make_image.lock_format.lock_file import LockedSource
-from tests.conftest import run
+from tests.servers import git, repository
 from tests.unit.locks import LOCK
 
 if TYPE_CHECKING:
@@ -21,25 +21,13 @@ if TYPE_CHECKING:
 CODE = "https://git.example/code"
 
 
-def git(folder: Path, *arguments: str) -> str:
-    allowed = ["-c", "protocol.file.allow=always", "-c", "user.name=a", "-c", "user.email=a@b"]
-    done = run(["git", *allowed, "-C", folder, *arguments])
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LockedSource:
     """Make the second commit of a repository with a submodule beside it."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    for name in ("part", "code"):
-        (tmp_path / "git" / name).mkdir(parents=True)
-        git(tmp_path / "git" / name, "init", "--quiet")
     part, code = tmp_path / "git" / "part", tmp_path / "git" / "code"
-    (part / "p.txt").write_text("part\n")
-    git(part, "add", ".")
-    git(part, "commit", "--quiet", "-m", "part")
-    git(code, "commit", "--quiet", "--allow-empty", "-m", "first")
+    repository(part, "part\n")
+    repository(code)
     git(code, "submodule", "--quiet", "add", str(part), "below")
     modules = (code / ".gitmodules").read_text().replace(str(part), "../part")
     (code / ".gitmodules").write_text(modules)
@@ -71,7 +59,7 @@ def test_a_commit_comes_out_with_its_submodules(source: LockedSource, tmp_path: 
     git(tree, "-c", rules, "fetch", "--quiet", "--depth", "1", "origin", source.digest)
     git(tree, "checkout", "--quiet", "--detach", "FETCH_HEAD")
     git(tree, "-c", rules, "submodule", "--quiet", "update", "--init", "--depth", "1")
-    assert (tree / "below" / "p.txt").read_text() == "part\n"
+    assert (tree / "below" / "file").read_text() == "part\n"
     assert git(tree, "rev-list", "--count", "HEAD") == "1"
 
 

@@ -18,9 +18,7 @@ from sifwright.cli import main
 from sifwright.errors import BuildError, MachineError
 from sifwright.host.network import upstream
 from sifwright.images.contents import listing
-from sifwright.images.sif import sif_file
 from sifwright.images.sif import write_sif as writing
-from sifwright.images.sif.fingerprint import record_text
 from sifwright.images.sif.sif_file import SifError
 from sifwright.images.sif.write_sif import Contents, Partition, PartitionError
 from sifwright.make_image.assemble_sif import assemble
@@ -29,10 +27,9 @@ from sifwright.make_image.deliver.flatten_sif import flatten_sif
 from sifwright.make_image.downloads.fetch_file import File, NotFetched, fetch
 from sifwright.make_image.pack_layers.pack import PackOptions
 from sifwright.make_image.resolve_request import first_use
-from sifwright.make_image.resolve_request.image_folder import ImageFolder
-from sifwright.system import digest_cache, files
+from sifwright.system import files
 from tests.system.apptainer.toys import make_toy
-from tests.unit.sifs import squashfs_of, write_sif
+from tests.unit.sifs import squashfs_of
 from tests.unit.stores import LISTING, PACKED, add, is_right, key_of, leftovers
 
 if TYPE_CHECKING:
@@ -191,16 +188,6 @@ def test_so_is_one_that_is_joined(
         assemble._flat(contents.partitions, tmp_path / "flat", how)  # noqa: SLF001
 
 
-def test_a_sif_that_cannot_be_read_is_named(
-    contents: Contents[Partition], tmp_path: Path, broken: Break
-) -> None:
-    sif = tmp_path / "x.sif"
-    writing.write(sif, contents)
-    broken("pread", sif)
-    with pytest.raises(SifError, match=f"x.sif: .* it cannot be read: {CAUSE}"):
-        sif_file.read(sif)
-
-
 @pytest.mark.parametrize("call", ["pread", "preadv"])
 def test_a_sif_that_cannot_be_read_is_not_flattened(
     contents: Contents[Partition],
@@ -241,26 +228,6 @@ def test_a_folder_that_cannot_be_synced_is_named(tmp_path: Path, broken: Break) 
         files.sync_folder(tmp_path)
 
 
-def test_an_image_that_cannot_be_read_is_not_current(
-    tmp_path: Path, broken: Break, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Nothing is remembered.
-    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "none"))
-    sif, output = tmp_path / "toy-1.sif", ImageFolder(folder=tmp_path, name="toy")
-    digest = write_sif(sif, b"whole")
-    output.link.symlink_to(sif.name)
-    (tmp_path / "recipe").mkdir()
-    for name in output.texts:
-        (tmp_path / name).write_text(name)
-    known = {name: files.sha256(tmp_path / name) for name in output.texts}
-    record = {"sif": sif.name, "sif_fingerprint": digest, "files": known}
-    output.record.write_text(record_text(record))
-    assert output.is_current({})
-    digest_cache._digest.cache_clear()  # noqa: SLF001
-    broken("preadv", sif)
-    assert not output.is_current({})
-
-
 def test_a_record_that_cannot_be_read_is_named(tmp_path: Path, broken: Break) -> None:
     """Refuse to build, or the record would not be enforced."""
     (tmp_path / first_use.FILE).write_text("{}")
@@ -288,12 +255,3 @@ def test_a_base_that_cannot_be_read_is_named(
     assert main.main(toy.command()) == MachineError.exit_code
     assert f"sifwright: {base}: {CAUSE}\n" in capsys.readouterr().err
     assert not toy.output.exists()
-
-
-def test_a_layer_that_cannot_be_read_is_named(
-    tmp_path: Path, broken: Break, capsys: pytest.CaptureFixture[str]
-) -> None:
-    toy = make_toy(tmp_path / "project", tmp_path / "base.sif")
-    broken("read", toy.folder / "defs" / "layers" / "base-local" / "install.sh")
-    assert main.main(toy.command()) == 3
-    assert f"base-local/install.sh: cannot be read: {CAUSE}\n" in capsys.readouterr().err

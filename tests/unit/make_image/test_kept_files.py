@@ -17,6 +17,7 @@ from sifwright.make_image.pack_layers.pack_files import write_files
 from sifwright.make_image.run_steps import build_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -133,13 +134,12 @@ def test_apt_sources_name_the_mirrors_of_this_machine() -> None:
     assert build_folder.moved(kept, old, {}) == build_folder.moved(kept, {}, new) == kept
 
 
-def test_folders_of_files_are_readable_whatever_the_umask(tmp_path: Path) -> None:
+def test_folders_of_files_are_readable_whatever_the_umask(
+    tmp_path: Path, set_umask: Callable[[int], int]
+) -> None:
     """Set the modes, as layers such as run-scripts copy them into the image."""
-    before = os.umask(0o077)
-    try:
-        file = LayerFile(path="/build/layers/a/launch/main.py", data=b"", executable=False)
-        write_files(tmp_path / "new", [file], "/build")
-    finally:
-        os.umask(before)
+    set_umask(0o077)
+    file = LayerFile(path="/build/layers/a/launch/main.py", data=b"", executable=False)
+    write_files(tmp_path / "new", [file], "/build")
     folder = [tmp_path / "new", *(tmp_path / "new").rglob("*")]
     assert [path.stat().st_mode & 0o777 for path in folder] == [0o755] * 4 + [0o644]

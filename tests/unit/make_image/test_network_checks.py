@@ -13,9 +13,7 @@ from sifwright.catalog.model import Download, Value
 from sifwright.make_image.check_machine import network_checks
 from sifwright.make_image.check_machine.network_checks import WheelTarget
 from sifwright.plan.model import StepSource
-from tests.conftest import run
-from tests.servers import send, serve
-from tests.unit.conftest import program
+from tests.servers import repository, send, serve
 from tests.unit.wheels import add_wheel, make_wheel
 
 if TYPE_CHECKING:
@@ -61,18 +59,13 @@ def with_sources(plan: Plan, *wanted: tuple[str, str], digest: str = "") -> Step
 
 
 def test_a_mirror_without_the_pinned_commit(mirrors_file: MirrorsFile, plan: Plan) -> None:
-    repository = mirrors_file.folder / "one"
-    repository.mkdir()
-    user = ("-c", "user.name=test", "-c", "user.email=test@site.example")
-    git = [program("git"), "-C", str(repository), *user]
-    run([*git, "init", "--quiet"])
-    run([*git, "commit", "--quiet", "--allow-empty", "--message=first"])
-    commit = run([*git, "rev-parse", "HEAD"]).stdout.strip()
-    mirrors_file.write(json.dumps({"git": {"https://g.example/one.git": str(repository)}}))
+    folder = mirrors_file.folder / "one"
+    commit = repository(folder)
+    mirrors_file.write(json.dumps({"git": {"https://g.example/one.git": str(folder)}}))
     wanted = ("git", "https://g.example/one.git")
     assert problems(with_sources(plan, wanted, digest=commit)) == []
     (missing,) = problems(with_sources(plan, wanted, digest="0" * 40))
-    assert missing.what.endswith(f"(asked: file://{repository}): it lacks the commit {'0' * 40}")
+    assert missing.what.endswith(f"(asked: file://{folder}): it lacks the commit {'0' * 40}")
 
 
 def test_every_source_is_asked_for_through_the_mirrors(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import itertools
-import multiprocessing
-import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -25,9 +23,6 @@ if TYPE_CHECKING:
 # Two of the folder recipe/, one of each file and of the link.
 RENAMES = 6
 NAMES = ("recipe/image.def", "plan.json", "image.sif")
-# The layout is another one, the plan and so the name of the SIF is not.
-ALIKE = ("a", "a-layered")
-_CONTEXT = multiprocessing.get_context("forkserver")
 
 
 class Killed(BaseException):
@@ -185,6 +180,7 @@ def test_without_hard_links_it_is_put_there_once(
     assert [path.name for path in (output.folder / "1").iterdir()] == ["recipe"]
 
 
+# The layout of a-layered is another one, the plan and so the name of the SIF is not.
 @pytest.mark.parametrize("other", ["b", "a-layered"])
 @pytest.mark.parametrize("rename", range(RENAMES))
 def test_another_build_between_any_two_renames(
@@ -193,24 +189,3 @@ def test_another_build_between_any_two_renames(
     before(rename, lambda: publish(output, other, output.folder / "2"), monkeypatch)
     publish(output, "a", output.folder / "1")
     assert_one_stands(output, ("a", other))
-
-
-def publish_often(output: ImageFolder, builds: tuple[str, ...], first: int) -> None:
-    for number in range(15):
-        folder = Path(tempfile.mkdtemp(dir=output.folder)) / "made"
-        publish(output, builds[(first + number) % len(builds)], folder)
-
-
-@pytest.mark.parametrize("builds", [("a", "b", "c"), ALIKE])
-def test_builds_that_publish_at_once_leave_one_set(
-    output: ImageFolder, builds: tuple[str, ...]
-) -> None:
-    processes = [
-        _CONTEXT.Process(target=publish_often, args=(output, builds, number)) for number in range(2)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-        assert process.exitcode == 0
-    assert_one_stands(output, builds)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from sifwright.make_image.run_steps import build_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.fixture
@@ -17,12 +20,11 @@ def workdir(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-def test_anybody_may_write_there_whatever_the_umask_is(workdir: Path) -> None:
-    before = os.umask(0o077)
-    try:
-        binds = build_folder.make_step_tmp(workdir)
-    finally:
-        os.umask(before)
+def test_anybody_may_write_there_whatever_the_umask_is(
+    workdir: Path, set_umask: Callable[[int], int]
+) -> None:
+    set_umask(0o077)
+    binds = build_folder.make_step_tmp(workdir)
     sources, targets = zip(*(bind.split(":") for bind in binds), strict=True)
     assert targets == ("/tmp", "/var/tmp")  # of the image
     assert {stat.S_IMODE(Path(source).stat().st_mode) for source in sources} == {0o1777}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import resource
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sifwright.errors import MachineError
-from sifwright.make_image.cache import claims, leases, pruning
+from sifwright.make_image.cache import claims, leases
 from sifwright.make_image.cache.store import Store
 from sifwright.system import cache_folder, files
 from tests.unit.stores import (
@@ -26,7 +24,6 @@ from tests.unit.stores import (
     leftovers,
     new_store,
     spoil,
-    start,
 )
 
 if TYPE_CHECKING:
@@ -113,21 +110,12 @@ def fail_in(store: Store) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o007, 0o077, 0o022])
-def test_any_umask(tmp_path: Path, umask: int) -> None:
+def test_any_umask(tmp_path: Path, umask: int, set_umask: Callable[[int], int]) -> None:
     """Keep the cache private and every entry read-only."""
-    process = start(put_with_umask, tmp_path, umask)
-    process.join()
-    assert process.exitcode == 0
-    root = tmp_path / "steps-1"
-    entry = new_store(root).get(KEY)
-    assert entry is not None
-    assert mode(root) == mode(entry.folder) == 0o700
+    set_umask(umask)
+    entry = add(new_store(tmp_path / "steps-1"), KEY)
+    assert mode(tmp_path / "steps-1") == mode(entry.folder) == 0o700
     assert {mode(path) for path in entry.folder.iterdir()} == {0o444}
-
-
-def put_with_umask(folder: Path, umask: int) -> None:
-    os.umask(umask)
-    add(new_store(folder / "steps-1"), KEY)
 
 
 def mode(path: Path) -> int:
@@ -191,32 +179,6 @@ def test_a_file_in_its_place(tmp_path: Path) -> None:
         with pytest.raises(MachineError, match=r"cannot be used: .*\n.*SIFWRIGHT_CACHE"):
             cache_folder.make(tmp_path / "cache" / "steps-1")
         (tmp_path / name).unlink()
-
-
-def test_too_many_open_files(store: Store) -> None:
-    """Name the cause, and keep all entries (R4)."""
-    add(store, KEY)
-    process = start(open_too_many, store.root)
-    process.join()
-    assert process.exitcode == 0
-    assert store.get(KEY) is not None
-
-
-def open_too_many(root: Path) -> None:
-    limit = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):
-            while True:
-                stack.enter_context(Path(os.devnull).open())
-        store = Store(root=root)
-        for ask in (
-            lambda: store.get(KEY),
-            lambda: pruning.prune([store], 0),
-            lambda: pruning.remove_stale(store.root),
-        ):
-            with pytest.raises(MachineError, match="cannot be used: Too many open files"):
-                ask()
 
 
 @pytest.mark.parametrize(

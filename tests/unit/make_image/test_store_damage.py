@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from sifwright.errors import MachineError
-from sifwright.make_image.cache import manifest
+from sifwright.make_image.cache import claims, manifest, pruning
 from sifwright.make_image.cache.store import Store
 from sifwright.system import files
 from tests.unit.stores import LISTING, PACKED, add, is_right, key_of, leftovers, spoil
@@ -46,8 +47,6 @@ def exchange(path: Path, make: Callable[[Path], object]) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], None]] = {
-    "empty": lambda path: spoil(path, b""),
-    "one byte less": lambda path: spoil(path, path.read_bytes()[:-1]),
     "one byte more": lambda path: spoil(path, path.read_bytes() + b"\0"),
     "one bit": lambda path: spoil(path, bytes([path.read_bytes()[0] ^ 4]) + path.read_bytes()[1:]),
     "removed": Path.unlink,
@@ -124,18 +123,25 @@ def test_an_entry_under_another_key_is_noticed(store: Store) -> None:
     assert store.get(KEY) is not None
 
 
-def test_reading_stops_with_a_name_when_it_is_the_machine(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE])
+def test_an_error_of_the_machine_is_named(
+    store: Store, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """Keep the entry, which may be good."""
     add(store, KEY)
 
-    def refuse(path: Path) -> str:
-        raise PermissionError(13, "Permission denied", str(path))
+    def refuse(*_: object) -> NoReturn:
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(files, "sha256", refuse)
-    with pytest.raises(MachineError, match=r"step cache cannot be used: Permission denied"):
-        store.get(KEY)
+    monkeypatch.setattr(claims, "remove_stale", refuse)
+    for ask in (
+        lambda: store.get(KEY),
+        lambda: pruning.prune([store], 0),
+        lambda: pruning.remove_stale(store.root),
+    ):
+        with pytest.raises(MachineError, match=f"cache cannot be used: {os.strerror(number)}"):
+            ask()
     assert store.peek(KEY) is not None
 
 

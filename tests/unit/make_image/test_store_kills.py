@@ -95,19 +95,6 @@ def test_leftovers_of_a_killed_build_are_reclaimed_at_once(store: Store, tmp_pat
     assert leftovers(store.root) == []
 
 
-def test_on_another_machine_it_takes_as_long_as_a_lease(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with running(hold, store.root, key_of(1), tmp_path / "ready", "another boot"):
-        assert wait_for((tmp_path / "ready").exists)
-    held = sorted(leftovers(store.root))
-    pruning.remove_stale(store.root)
-    assert sorted(leftovers(store.root)) == held
-    no_patience(monkeypatch)
-    pruning.remove_stale(store.root)
-    assert leftovers(store.root) == []
-
-
 def test_moved_entries_are_reclaimed_when_old(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

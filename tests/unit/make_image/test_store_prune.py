@@ -5,16 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import sys
 import threading
 import time
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import pytest
 
 from sifwright.make_image.cache import claims, leases, pruning
 from sifwright.make_image.cache.store import Store
-from tests.conftest import run
+from sifwright.system.liveness import ProcessIdentity
 from tests.unit.stores import (
     add,
     contents,
@@ -23,9 +22,7 @@ from tests.unit.stores import (
     is_right,
     key_of,
     leftovers,
-    new_store,
     running,
-    start,
 )
 from tests.waiting import LIMIT_SECONDS, wait_for
 
@@ -163,7 +160,7 @@ def test_without_room_for_a_claim_it_looks_twice(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Heed a lease that comes between the two looks on a full disk."""
-    move_away = Store.move_away
+    move_away, encoded = Store.move_away, ProcessIdentity.encoded
     lease = leases.lease(store, KEYS[:1])
 
     def late(self: Store, key: str) -> Path | None:
@@ -171,10 +168,12 @@ def test_without_room_for_a_claim_it_looks_twice(
             lease.__enter__()
         return move_away(self, key)
 
-    def refuse(*_: object, **__: object) -> NoReturn:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def refuse(holder: ProcessIdentity) -> bytes:
+        if holder.prunes:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return encoded(holder)
 
-    monkeypatch.setattr(claims, "try_claim", refuse)
+    monkeypatch.setattr(ProcessIdentity, "encoded", refuse)
     monkeypatch.setattr(Store, "move_away", late)
     pruning.prune([store], 2 * SIZE)
     lease.__exit__(None, None, None)
@@ -182,47 +181,4 @@ def test_without_room_for_a_claim_it_looks_twice(
     entry = store.get(KEYS[0])
     assert entry is not None
     assert is_right(entry)
-
-
-def test_builds_find_what_they_lease_however_often_it_is_pruned(
-    store: Store, tmp_path: Path
-) -> None:
-    stop = tmp_path / "stop"
-    pruning = [start(prune_until, store.root, stop) for _ in range(2)]
-    building = [start(use_often, store.root, 40) for _ in range(3)]
-    for process in building:
-        process.join()
-    stop.touch()
-    for process in pruning:
-        process.join()
-    assert [process.exitcode for process in building + pruning] == [0] * 5
     assert leftovers(store.root) == []
-
-
-def prune_until(root: Path, stop: Path) -> None:
-    store = Store(root=root)
-    while not stop.exists():
-        pruning.prune([store], 0)
-
-
-def use_often(root: Path, times: int) -> None:
-    store = new_store(root)
-    for _ in range(times):
-        with leases.lease(store, KEYS):
-            entries = [store.get(key) or add(store, key) for key in KEYS]
-            assert all(map(is_right, entries))
-
-
-# ---- a full disk ----------------------------------------------------------------------------
-
-
-def test_a_full_disk(tmp_path: Path) -> None:
-    """Fill a small file system (R4), in a namespace where anybody may mount one."""
-    mount = 'mount -t tmpfs -o size=1m,nr_inodes=200 tmpfs "$1"'
-    inside = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
-    if run([*inside, mount, "sh", tmp_path]).returncode:
-        pytest.skip("this machine lets nobody mount a file system")
-    script = f'{mount} && shift && exec "$@"'
-    program = [sys.executable, "-m", "tests.unit.full_disk", tmp_path]
-    done = run([*inside, script, "sh", tmp_path, *program])
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -160,12 +160,9 @@ def test_a_layer_says_what_the_image_lacks(real: Catalog) -> None:
 
 def test_a_toolkit_is_provided_by_an_image_that_has_it(real: Catalog) -> None:
     mine = with_image(real, "base-image", "build-tools", "nccl-tests")
-    assert (
-        "cuda-toolkit"
-        in base_request.with_base_provides(mine, real.sites["derecho"], mine.images["mine"], [])
-        .layers["base-image"]
-        .provides
-    )
+    site, image = real.sites["derecho"], mine.images["mine"]
+    layers = base_request.with_base_provides(mine, site, image, []).layers
+    assert "cuda-toolkit" in layers["base-image"].provides
     lacking = _plan(real, replace(FACTS, cuda="")).steps[0].layer.provides
     assert "cuda-toolkit" not in lacking
     assert "torch" in lacking

@@ -14,20 +14,15 @@ from tests.catalogs import REAL
 from tests.unit.own_image import with_image
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from sifwright.catalog.model import Catalog
     from sifwright.plan.model import Plan
-
-ROCM = "base-rocm.rocm=6.3.4"
 
 
 def _values(plan: Plan, layer: str) -> dict[str, str]:
     step = next(step for step in plan.steps if step.layer.name == layer)
     return {name: value.text for name, value in step.options.items()}
-
-
-# ---- versions that sites ask for ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -55,36 +50,25 @@ def test_packages_of_an_old_python(real: Catalog, python: str, expected: tuple[s
     assert (*row["torchmetrics"], *row["tensorboard"]) == expected
 
 
-# ---- what follows a version ---------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("site", "settings", "extras", "facts"),
+    ("version", "extras", "facts"),
     [
         (
-            "derecho",
-            ("pytorch-wheel.version=2.7.1",),
+            "2.7.1",
             {"vision": "0.22.1", "audio": "2.7.1", "text": "", "numpy": "2.2.6"},
             {"torch": "2.7.1", "cxx": "17", "nccl": "2.26.2", "torch-cuda": "12.6"},
         ),
         (
-            "derecho",
-            ("pytorch-wheel.version=2.14.1",),
+            "2.14.1",
             {"vision": "0.29.1", "audio": "", "text": "", "numpy": "2.4.6", "variant": "cu126"},
             {"torch": "2.14.1", "cxx": "20", "nccl": "2.29.3"},
-        ),
-        (
-            "setonix",
-            (ROCM,),
-            {"vision": "0.22.1", "audio": "2.7.1", "variant": "rocm6.3"},
-            {"torch": "2.7.1", "torch-rocm": "6.3", "python": "3.12"},
         ),
     ],
 )
 def test_options_that_follow_the_version_of_torch(
-    real: Catalog, site: str, settings: Sequence[str], extras: dict[str, str], facts: dict[str, str]
+    real: Catalog, version: str, extras: dict[str, str], facts: dict[str, str]
 ) -> None:
-    plan = resolve(real, site, "pytorch", settings)
+    plan = resolve(real, "derecho", "pytorch", [f"pytorch-wheel.version={version}"])
     assert _values(plan, "torch-extras").items() >= extras.items()
     assert plan.facts.items() >= facts.items()
 
@@ -134,9 +118,6 @@ def test_existing_packages_are_left_alone(real: Catalog) -> None:
     extras = _values(plan, "torch-extras")
     assert (extras["vision"], extras["audio"], extras["variant"]) == ("", "", "")
     assert extras["numpy"] == "2.2.6"
-
-
-# ---- the matrix is whole ------------------------------------------------------------------------
 
 
 def _lookups(real: Catalog) -> Iterator[TableCell]:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog
 
 
-# ---- what is refused ----------------------------------------------------------------------------
-
 REFUSED = {
     "no such version": (
         ("derecho", "pytorch", "pytorch-wheel.version=2.7.2"),
@@ -26,10 +24,6 @@ REFUSED = {
     "Python of the base": (
         ("local", "pytorch", "base-debian.suite=trixie", "pytorch-wheel.version=2.4.1"),
         ("2.4.1 does not go with python 3.13", "Nearest version that does: 2.6.0."),
-    ),
-    "no code for the GPUs": (
-        ("cirrus-epcc", "pytorch", "pytorch-wheel.version=2.13.0", "pytorch-wheel.variant=cu130"),
-        ("sm_70", "the build has no code for the site's GPUs", "Nearest variant that does: cu126."),
     ),
     "compiler without the GPUs": (
         ("cirrus-epcc", "pytorch-source", "base-cuda.cuda=13.0.2"),
@@ -76,6 +70,10 @@ REFUSED = {
             "Nearest version that does: 2.4.0.",
         ),
     ),
+    "a source and a ROCm that upstream does not build": (
+        ("setonix", "pytorch-source", "pytorch-source.version=2.10.0"),
+        ("rocm 6.3; it goes with 7.0, 7.1", "Or change rocm (base-rocm.rocm)."),
+    ),
     "no folder of patches": (
         ("derecho", "pytorch-source", "pytorch-source.mpi-patch=2.7"),
         ("has no folder patches/2.7", "Known: 2.0. Or apply none: 'none'."),
@@ -88,10 +86,6 @@ REFUSED = {
             "pytorch-source.mpi-patch=2.0",
         ),
         ("2.13.0 does not go with mpi-patch 2.0", "the same change from upstream"),
-    ),
-    "transformers of later": (
-        ("cirrus-epcc", "pytorch-full"),
-        ("torch 2.3.1; it goes with >=2.6", "Nearest version that does: >=4.56,<5"),
     ),
 }
 
@@ -109,21 +103,6 @@ MINE = {
         "local",
         ("base-debian", "build-tools", "python-venv", "conda"),
         ("'python-venv' and 'conda' both provide 'python'", "Keep one of the two layers."),
-    ),
-    "two torches": (
-        "frontier",
-        ("base-image", "pytorch-wheel"),
-        ("'base-image' and 'pytorch-wheel' both provide 'torch'",),
-    ),
-    "ROCm on NVIDIA": (
-        "derecho",
-        ("base-rocm", "python-venv"),
-        ("'base-rocm' does not suit: it is for vendor amd, the site has nvidia",),
-    ),
-    "CUDA without GPUs": (
-        "local",
-        ("base-cuda", "python-venv"),
-        ("'base-cuda' does not suit: it is for vendor nvidia, the site has cpu",),
     ),
     "FlashAttention without GPUs": (
         "local",
@@ -166,12 +145,6 @@ def test_apex_and_another_cuda(real: Catalog) -> None:
     text = refused(real, "cirrus-epcc", layers, "base-cuda.cuda=12.6.3")
     assert "wheel-variant cu121 does not go with cuda 12.6; it goes with 12.1" in text
     assert "apex refuses" in text
-
-
-def test_a_source_and_a_rocm_that_upstream_does_not_build(real: Catalog) -> None:
-    text = refusal(real, "setonix", "pytorch-source", "pytorch-source.version=2.10.0")
-    assert "2.10.0 does not go with rocm 6.3; it goes with 7.0, 7.1" in text
-    assert "Or change rocm (base-rocm.rocm)." in text
 
 
 @pytest.mark.parametrize("layer", ["flash-attention", "apex"])

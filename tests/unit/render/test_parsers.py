@@ -12,11 +12,8 @@ from sifwright.catalog.model import Catalog
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
-from tests.unit import deffile
 from tests.unit.conftest import MACHINE, program
 from tests.unit.render.test_goldens import SAMPLE
-
-SECTIONS = ["", "post", "environment", "labels", "runscript", "test", "help"]
 
 
 @pytest.fixture(params=SAMPLE, ids="-".join)
@@ -28,33 +25,6 @@ def plan(request: pytest.FixtureRequest, real: Catalog) -> Plan:
 @pytest.fixture
 def text(plan: Plan) -> str:
     return definition(plan, MACHINE)
-
-
-def test_sections(text: str) -> None:
-    names = [name for name in deffile.sections(text) if name != "setup"]
-    assert names == SECTIONS
-    assert ("setup" in deffile.sections(text)) == ("Bootstrap: debootstrap\n" in text)
-    assert all(deffile.sections(text).values())
-
-
-def test_every_script_is_carried_exactly(plan: Plan, text: str) -> None:
-    carried = deffile.here_documents(deffile.sections(text)["post"])
-    for step in plan.steps:
-        name = step.layer.name
-        assert carried[f"/.sifwright/layers/{name}/install.sh"] == step.layer.install
-        if step.layer.test:
-            assert carried[f"/opt/sifwright/tests/{name}/test.sh"] == step.layer.test
-
-
-def test_labels(plan: Plan, text: str) -> None:
-    labels = deffile.labels(text)
-    assert labels["org.opencontainers.image.title"] == plan.image.name
-    assert labels["org.opencontainers.image.description"] == plan.image.description
-    assert labels["org.sifwright.plan"] == plan.id
-
-
-def test_there_is_nothing_for_apptainer_to_replace(text: str) -> None:
-    assert "{{" not in text
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -75,9 +45,7 @@ def test_spython(plan: Plan, text: str, tmp_path: Path) -> None:
 
 
 def _apptainer(text: str, folder: Path) -> str:
-    """Return the answer of `apptainer build` about the file: it looks for the agent after it has
-    read all.
-    """
+    """Return the answer of `apptainer build`, which looks for the agent after it has read all."""
     agent = text.split("Bootstrap: ", 1)[1].split("\n", 1)[0]
     (folder / "x.def").write_text(text.replace(f"Bootstrap: {agent}", "Bootstrap: nosuch", 1))
     command = [program("apptainer"), "build", "--fakeroot", "x.sif", "x.def"]

@@ -292,9 +292,6 @@ def test_build_jobs_by_memory(build: Path) -> None:
     assert _run(build, "build-jobs", "1", MAX_JOBS="3").stdout == "3\n"
 
 
-# ---- cuda-archs -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("gpus", "archs"),
     [(["sm_80"], "8.0"), (["sm_70", "sm_90", "sm_120"], "7.0;9.0;12.0"), ([], "")],

@@ -11,7 +11,8 @@ from sifwright.catalog.model import Value
 from sifwright.images.contents.layer_stack import LayeredNode
 from sifwright.images.contents.listing import ListedPath
 from sifwright.images.contents.packages import Package
-from sifwright.plan.plan_file import PlanFacts, SourceFacts, StepFacts
+from sifwright.plan.model import StepSource
+from sifwright.plan.plan_file import PlanFacts, StepFacts
 from sifwright.report.page import report_data as gathering
 from sifwright.report.page import sizes
 from sifwright.report.page.html import render
@@ -82,7 +83,7 @@ def evil() -> Facts:
         layer=EVIL,
         id="1" * 64,
         options={EVIL: Value(value=EVIL, origin=EVIL)},
-        sources=(SourceFacts(name=EVIL, version=EVIL, url=EVIL, ref=EVIL, digest=EVIL),),
+        sources=(StepSource(name=EVIL, kind="git", version=EVIL, url=EVIL, ref=EVIL, digest=EVIL),),
     )
     plan = PlanFacts(site=EVIL, image=EVIL, id=EVIL, facts={}, steps=(step,), left_out={EVIL: EVIL})
     part = Part(kind="python", name=EVIL, bytes=10**9, files=1)

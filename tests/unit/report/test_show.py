@@ -92,16 +92,9 @@ def test_variables_of_the_hosts_mpi(run_cli: Cli) -> None:
 
 
 def test_lumi(run_cli: Cli) -> None:
-    """Print the lines that a person looks for."""
+    """Print lines that docs/reference/sites.md leaves out."""
     lines = run_cli("show", "site", "lumi").out.splitlines()
     wanted = [
-        "  GPUs                8 on each node, AMD, gfx90a",
-        "  CPUs of rank 0      49-55 (0xfe000000000000)",
-        "  fabric              slingshot, 4 adapters on each node",
-        "  to standard-g       whole nodes, up to 2 days and 1024 nodes (default)",
-        "  FI_MR_CACHE_MONITOR=userfaultfd",
-        "      process groups hang without it",
-        "  NCCL_NET_GDR_LEVEL",
         "  layout              flat, gzip",
         "  run with            singularity (singularity-ce)",
         "limits",
@@ -153,9 +146,6 @@ def test_the_table_of_sites_is_whole_lines_in_a_pipe(project: Path, run_cli: Cli
 def test_a_row_for_every_site(run_cli: Cli) -> None:
     rows = {line.split()[0]: line for line in run_cli("list", "sites").out.splitlines()[1:]}
     assert list(rows) == SITES
-    assert rows["derecho"].split()[1:7] == [
-        *("nvidia", "sm_80", "4", "pbs+mpiexec", "slingshot", "pytorch")
-    ]
     assert rows["el-capitan"].split()[4] == "flux"
 
 
@@ -248,10 +238,3 @@ def test_every_layer_and_image_can_be_shown() -> None:
             for line in text.splitlines()
         )
         assert json.dumps(show.show_document(REAL, kind, name))
-
-
-def test_the_words_of_a_file_are_printed_as_they_are(project: Path, run_cli: Cli) -> None:
-    append(SITE, 'limits: ["[bold]x[/] :smile: %post"]\n')(project / "defs")
-    assert (
-        "  [bold]x[/] :smile: %post\n" in run_cli("--project", project, "show", "site", "here").out
-    )
