@@ -23,7 +23,7 @@ SECURITY = "http://security.ubuntu.com/ubuntu"
 SUITE, COMPONENTS = "noble", "main,universe"
 # An older debootstrap does not know the suite, which is made as every suite of Ubuntu.
 SCRIPT = "/usr/share/debootstrap/scripts/gutsy"
-# As the image of Ubuntu has it.
+# The file in Ubuntu's own image.
 SOURCES = """Types: deb
 URIs: {archive}/
 Suites: {suites}
