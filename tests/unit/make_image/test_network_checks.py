@@ -191,6 +191,18 @@ def test_a_plain_release_for_another_cuda_is_refused(
         assert f"{step.layer.name}.variant={other}" in problem.fix
 
 
+@pytest.mark.parametrize("wanted", ["rocm7.1", "cpu"])
+def test_the_build_for_cuda_is_named_where_it_does_not_help(
+    mirrors_file: MirrorsFile, plan: Plan, wanted: str
+) -> None:
+    mirrors_file.write(ONLY_FILES)
+    wheel = mirrors_file.folder / "wheels" / "toy-1.0-py3-none-any.whl"
+    wheel.write_bytes(make_wheel("toy", requires=("cuda-toolkit[nvcc]==13.0.2",)))
+    (problem,) = problems(package(plan, f"toy==1.0+{wanted}"))
+    assert "| toy 1.0 is there, as the build for cu130" in problem.what
+    assert "variant=" not in problem.fix
+
+
 @pytest.mark.parametrize(
     ("name", "wanted", "refused"),
     [("torch", "cu126", True), ("torch", "cpu", False), ("vision", "cu126", False)],

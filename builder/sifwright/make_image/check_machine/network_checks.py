@@ -161,11 +161,14 @@ def _pip_problems(
     plain, _, build = requirement.replace("==", "===").partition("+")
     is_plain = build.startswith("cu") or (build == "cpu" and wheels.processor == "aarch64")
     fix = _PIP
-    if is_plain and (done := _run_pip(["--report=-", plain], "", wheels)).returncode == 0:
-        if (other := _variant(done.stdout, wheels)) in ("", build):
+    if build and (done := _run_pip(["--report=-", plain], "", wheels)).returncode == 0:
+        other = _variant(done.stdout, wheels)
+        if is_plain and other in ("", build):
             return
-        answer = f"{plain.replace('===', ' ')} is there, as the build for {other}"
-        fix = f"--set {layer}.variant={other} takes it. {_PIP}"
+        if other:
+            answer = f"{plain.replace('===', ' ')} is there, as the build for {other}"
+        if is_plain:
+            fix = f"--set {layer}.variant={other} takes it. {_PIP}"
     asked = "this machine's pip settings" + (f" and {http.redact_url(index)}" if index else "")
     yield Problem(
         where=f"layer '{layer}'",
