@@ -40,6 +40,6 @@ mkdir -p "$toolkit/lib/stubs"
 make_stub libcuda cuda.h cu 34        # CUDA_ERROR_STUB_LIBRARY
 make_stub libnvidia-ml nvml.h nvml 12 # NVML_ERROR_LIBRARY_NOT_FOUND
 
-# A host compiler too new for it is refused by its headers.
+# Its headers refuse a host compiler that is too new.
 echo 'int main() {}' >empty.cu
 "$prefix/bin/nvcc" -o empty empty.cu

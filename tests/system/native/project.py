@@ -17,7 +17,6 @@ from tests.unit.wheels import make_wheel
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Sequence
 
 # A step in two halves, so that a kill meets it between them. It needs a file that no layer brings.
 HALVES = """#!/bin/bash
@@ -109,13 +108,14 @@ class Project:
         last: str = ":",
         seconds: float = 0,
         test: str = "",
-        requires: Sequence[str] = (),
+        **keys: object,
     ) -> None:
+        """Write a layer; `keys` are further ones of its header."""
         folder = self.folder / "defs/layers" / name
         folder.mkdir(exist_ok=True)
         variable = f"HAS_{name.upper()}"
         header = {"summary": name, "native": True, "env": {variable: {"set": f"{{prefix}}/{name}"}}}
-        write(folder / "layer.yaml", header | {"requires": list(requires)})
+        write(folder / "layer.yaml", header | keys)
         script = HALVES.format(name=name, last=last, seconds=seconds)
         (folder / "install.sh").write_text(script)
         (folder / "test.sh").write_text(f"#!/bin/bash\nset -euo pipefail\n{test}\n")

@@ -143,6 +143,21 @@ def test_a_compiler_that_hangs(
     assert ((tmp_path / "tried").exists(), list(temporary.iterdir())) == (True, [])
 
 
+def test_a_gcc_that_is_too_new_for_nvcc(
+    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Use the real gcc, with another release in its name."""
+    text = f'#!/bin/sh\nexec {program("gcc")} -U__GNUC__ -D__GNUC__=16 "$@"\n'
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    executable(tmp_path / "gcc", text)
+    project.add("last", facts={"newest-gcc": {"text": "15"}})
+    message = refused(project, run_cli).err
+    assert "gcc is release 16, and the plan's CUDA compiler takes none after 15" in message
+    assert "native.modules of defs/sites/local.yaml" in message
+    project.add("last", facts={"newest-gcc": {"text": "16"}})
+    assert "gcc" not in refused(project, run_cli, "--set", "host.program=/nowhere").err
+
+
 def test_what_an_option_requires(project: Project, run_cli: Cli) -> None:
     change_site(project, native=native(CC="/nowhere/cc"))
     header = project.folder / "defs/layers/last/layer.yaml"

@@ -139,6 +139,7 @@ def _script(plan: Plan) -> str:
         "makes_venv": ENV_MANAGERS["venv"] in names,
         "makes_conda": ENV_MANAGERS["conda"] in names,
         "programs": programs,
+        "newest_gcc": plan.facts.get("newest-gcc", ""),
         "compilers": next((x for word, x, _ in programs if word == "compilers"), ""),
         "needs": {
             (item.need.kind, item.need.name): f"(^|/)({item.need.module})"
@@ -217,6 +218,10 @@ _MESSAGES = {
     "compiler": (
         "{name} cannot compile, which layers {layers} need",
         "Name the module that it needs in native.modules of {file}, or set another compiler there.",
+    ),
+    "gcc": (
+        "gcc is release {name}, and the plan's CUDA compiler takes none after {detail}",
+        "Name the module of an older gcc in native.modules of {file}, or put one first on PATH.",
     ),
     "program": (
         "there is no program '{name}', which layers {layers} need",
