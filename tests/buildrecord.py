@@ -1,9 +1,11 @@
 """A record of the real layers that tests build: noted by the build, claimed by marks.
 
 `@pytest.mark.builds("horovod", by="make test", depth="ran on CPUs")` claims an image with this
-layer. The program has built and tested the image once the test has passed. It is for the GPUs of
-`vendor` (default: none), as `variant` and on `base` (default: each in the header). A fixture here
-checks each such test, and tests/unit/plan/test_built.py compares the marks with the headers.
+layer. The program has built and tested the image, or an installation, once the test has passed. By
+default, it is for no GPUs, on base-debian, and as each variant in the header; `vendor`, `base` and
+`variant` name others. `depth` is the author's word: the test has to do this. Pytest checks
+each such test by the records here, and tests/unit/plan/test_built.py compares the marks with the
+headers.
 """
 
 import json
@@ -48,9 +50,12 @@ def note(done: subprocess.CompletedProcess[str], folder: Path) -> None:
         return
     for match in _IMAGE.finditer(done.stdout):
         record = (folder / match[1]).parent / "record.json"
-        BUILDS.update(_builds(json.loads(record.read_text())["plan"]))
+        if record.exists():  # not from a container with folders of its own
+            BUILDS.update(_builds(json.loads(record.read_text())["plan"]))
     for match in _NATIVE.finditer(done.stdout):
-        BUILDS.update(_builds(json.loads(Path(match[1], "sifwright/plan.json").read_text())))
+        plan = Path(match[1], "sifwright/plan.json")
+        if plan.exists():
+            BUILDS.update(_builds(json.loads(plan.read_text())))
 
 
 def _builds(plan: dict[str, Any]) -> Iterator[Built]:
@@ -85,8 +90,9 @@ def _claims(
     """
     header = yaml.safe_load((ROOT / "defs/layers" / name / "layer.yaml").read_text())
     assert header["built"] != "never", f"mark builds: layer '{name}' says 'built: never'"
+    wanted = {"base": "base-debian", **words}
     for build in header["built"]:
         if (build["by"], build["depth"], build["vendor"]) == (by, depth, vendor):
             first = Built(name, vendor, build["processor"], build["base"], build.get("variant", ""))
-            if first.processor == platform.machine() and words.items() <= first._asdict().items():
+            if first.processor == platform.machine() and wanted.items() <= first._asdict().items():
                 yield first

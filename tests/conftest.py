@@ -68,14 +68,14 @@ FORK_OPTIONS = {"cwd", "env", "input", "timeout", "missing"}
 
 
 def run(command: Sequence[object], **options: object) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end and keep its output."""
-    settings: dict[str, object] = {
-        "capture_output": True,
-        "text": True,
-        "timeout": 900,
-        "cwd": ROOT,
-    }
-    return subprocess.run([str(word) for word in command], check=False, **(settings | options))  # type: ignore[call-overload, no-any-return]
+    """Run a program to its end, keep its output, and note the images and prefixes it built."""
+    defaults = {"capture_output": True, "text": True, "timeout": 900, "cwd": ROOT}
+    settings: dict[str, object] = {**defaults, **options}
+    done: subprocess.CompletedProcess[str] = subprocess.run(  # type: ignore[call-overload]
+        [str(word) for word in command], check=False, **settings
+    )
+    buildrecord.note(done, Path(str(settings["cwd"])))
+    return done
 
 
 def sifwright(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
@@ -83,10 +83,9 @@ def sifwright(*arguments: object, **options: object) -> subprocess.CompletedProc
     options = {"cwd": ROOT, **options}
     if options.keys() <= FORK_OPTIONS:
         done = forked.run(arguments, **options)  # type: ignore[arg-type]
-    else:
-        done = run([sys.executable, "-m", "sifwright", *arguments], **options)
-    buildrecord.note(done, Path(str(options["cwd"])))
-    return done
+        buildrecord.note(done, Path(str(options["cwd"])))
+        return done
+    return run([sys.executable, "-m", "sifwright", *arguments], **options)
 
 
 @pytest.hookimpl(wrapper=True)

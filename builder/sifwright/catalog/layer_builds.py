@@ -17,7 +17,8 @@ class LayerBuild:
     """A build of a layer by a test: `by` names the make target, `depth` how far it was tried.
 
     `vendor` and `processor` are the site's, `base` is the first layer. `variant` is the value of
-    the layer's option `variant`. `date` is YYYY-MM-DD. `machine` is the kind of machine.
+    the layer's option `variant`. `date` is YYYY-MM-DD. `machine` is the kind of machine. With
+    `stand_in`, the tests' own image took the place of the base's image in a registry.
     """
 
     by: str
@@ -29,3 +30,13 @@ class LayerBuild:
     what: str
     variant: str = ""
     machine: str = "2 cores, no GPU"
+    stand_in: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildObstacle:
+    """The reason why no test builds a layer for GPUs of `vendor`, as `variant`; empty: for all."""
+
+    why: str
+    vendor: str = ""
+    variant: str = ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sifwright.catalog.host_need import HostNeed
-from sifwright.catalog.layer_builds import LayerBuild, Resources
+from sifwright.catalog.layer_builds import BuildObstacle, LayerBuild, Resources
 from sifwright.catalog.site import (
     SITE_FACTS,
     ComputeNode,
@@ -161,18 +161,19 @@ class Requirement:
 class Layer:
     """A reusable piece of an image: a header (layer.yaml), a script, a test, files and sources.
 
-    `built` are its builds by tests of sifwright: empty if no test builds it, for which `obstacle`
-    is the reason. `suits` names facts of a site and the values that the layer is for. `patches` is
-    the option whose value names the folder below patches/ that a step carries. `site_environment`:
-    its steps carry one more file, made from the site. `native`: it can be installed below a folder
-    of a host. `secrets` are the names of files that its step reads, and which no image keeps.
+    `built` are its builds by tests of sifwright: empty if no test builds it. `obstacles` are the
+    reasons for what no test builds. `suits` names facts of a site and the values that the layer is
+    for. `patches` is the option whose value names the folder below patches/ that a step carries.
+    `site_environment`: its steps carry one more file, made from the site. `native`: it can be
+    installed below a folder of a host. `secrets` are the names of files that its step reads, and
+    which no image keeps.
     """
 
     name: str
     summary: str
     install: str
     built: tuple[LayerBuild, ...] | None = None
-    obstacle: str = ""
+    obstacles: tuple[BuildObstacle, ...] = ()
     test: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
     suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

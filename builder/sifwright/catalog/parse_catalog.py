@@ -52,7 +52,7 @@ def layer(
         name=name,
         summary=data["summary"],
         built=_built(data.get("built")),
-        obstacle=data.get("obstacle", ""),
+        obstacles=tuple(layer_builds.BuildObstacle(**item) for item in data.get("obstacles", ())),
         install=scripts[0],
         test=scripts[1],
         files=files,
@@ -101,11 +101,12 @@ def _suits(data: dict[str, Any], key: str = "for") -> dict[str, tuple[str, ...]]
     return {name: tuple(values) for name, values in data.get(key, {}).items()}
 
 
-def _built(value: str | list[dict[str, str]] | None) -> tuple[layer_builds.LayerBuild, ...] | None:
+def _built(value: str | list[dict[str, Any]] | None) -> tuple[layer_builds.LayerBuild, ...] | None:
     """Read the builds by tests; `never` has none, and other projects need not say it."""
     if value is None:
         return None
-    return tuple(layer_builds.LayerBuild(**item) for item in value if isinstance(item, dict))
+    builds = (item for item in value if isinstance(item, dict))
+    return tuple(layer_builds.LayerBuild(**_fields(item)) for item in builds)
 
 
 def _option(name: str, data: dict[str, Any]) -> model.Option:

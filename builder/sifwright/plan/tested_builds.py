@@ -1,9 +1,9 @@
 """Say which builds of a plan's layers the tests of sifwright have made, and to which depth."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import attrgetter
 
-from sifwright.catalog.layer_builds import LayerBuild
+from sifwright.catalog.layer_builds import BuildObstacle, LayerBuild
 from sifwright.catalog.model import Layer
 from sifwright.plan.model import Plan, Step
 
@@ -18,43 +18,75 @@ class Untested:
     elsewhere: tuple[str, ...] = ()
 
 
-def targets(layer: Layer) -> str:
-    """Return the soonest make target of each vendor's builds; cpu is for sites without GPUs.
+def depths(layer: Layer) -> str:
+    """Return the greatest depth of each vendor's builds; cpu is for sites without GPUs.
 
     It is never without a build, and - where the layer's header does not say.
     """
     if layer.built is None:
         return "-"
-    soonest = {
-        build.vendor: build.by for build in sorted(layer.built, key=attrgetter("by"), reverse=True)
-    }
     vendors: dict[str, list[str]] = {}
-    for vendor, by in sorted(soonest.items()):
-        vendors.setdefault(by.removeprefix("make "), []).append(vendor)
-    return ", ".join(f"{by} ({' '.join(vendors[by])})" for by in sorted(vendors)) or "never"
+    for vendor in sorted({build.vendor for build in layer.built}):
+        vendors.setdefault(_depth(layer.built, vendor), []).append(vendor)
+    return ", ".join(f"{depth} ({' '.join(names)})" for depth, names in vendors.items()) or "never"
+
+
+def _depth(builds: Iterable[LayerBuild], vendor: str) -> str:
+    """Return the greatest depth for a vendor; builds on a stand-in count if there is no other."""
+    deepest = max((build for build in builds if build.vendor == vendor), key=_rank)
+    return f"{deepest.depth} on a stand-in" if deepest.stand_in else deepest.depth
+
+
+def _rank(build: LayerBuild) -> tuple[bool, int]:
+    return not build.stand_in, _DEPTHS.index(build.depth)
 
 
 def describe(build: LayerBuild) -> str:
     """Return a build in one line."""
     kind = " ".join(filter(None, dict.fromkeys((build.vendor, build.variant, build.processor))))
+    base = f"a stand-in of {build.base}" if build.stand_in else build.base
     tried = f"{build.depth} on {build.machine} ({build.date})"
-    return f"{build.by}: {kind} on {build.base}, {tried}: {build.what}"
+    return f"{build.by}: {kind} on {base}, {tried}: {build.what}"
+
+
+def describe_obstacle(obstacle: BuildObstacle) -> str:
+    """Return in one line for which GPUs and which variant no test builds a layer, and why."""
+    return f"{' '.join(filter(None, (obstacle.vendor, obstacle.variant))) or 'any'}: {obstacle.why}"
 
 
 def deepest_build(plan: Plan, step: Step) -> LayerBuild | None:
-    """Return the build of the step's layer for such a site, base and variant; None without one."""
-    variant = step.options.get("variant")
+    """Return the build of the step's layer for such a site, base and variant; None without one.
+
+    A build on a stand-in of the base is none.
+    """
     wanted = (
         *map(plan.site.fact, ("vendor", "processor")),
         plan.steps[0].layer.name,
-        variant.text if variant else "",
+        _variant(step),
     )
     alike = (
         build
         for build in step.layer.built or ()
         if (build.vendor, build.processor, build.base, build.variant) == wanted
+        and not build.stand_in
     )
-    return max(alike, key=lambda build: _DEPTHS.index(build.depth), default=None)
+    return max(alike, key=_rank, default=None)
+
+
+def obstacle(plan: Plan, step: Step) -> BuildObstacle | None:
+    """Return the first obstacle to a build of the step's layer for such a site and variant."""
+    vendor, variant = plan.site.fact("vendor"), _variant(step)
+    obstacles = (
+        item
+        for item in step.layer.obstacles
+        if item.vendor in ("", vendor) and item.variant in ("", variant)
+    )
+    return next(obstacles, None)
+
+
+def _variant(step: Step) -> str:
+    option = step.options.get("variant")
+    return option.text if option else ""
 
 
 def untested(plan: Plan) -> Untested:

@@ -18,8 +18,11 @@ from sifwright.catalog.model import (
 )
 from sifwright.errors import PlanError
 from sifwright.plan.resolve import resolve
-from sifwright.plan.tested_builds import describe
+from sifwright.plan.tested_builds import describe, describe_obstacle
 from sifwright.report.show_site import titled
+
+# Start of a further line of a fact.
+_NEXT = f"\n{'':20}"
 
 
 def image_lines(catalog: Catalog, image: Image) -> Iterator[str]:
@@ -75,8 +78,8 @@ def layer_lines(layer: Layer) -> Iterator[str]:
     """Yield the needs, facts and options of a layer."""
     yield f"{layer.name}: {layer.summary}"
     facts = {
-        "built by": f"\n{'':20}".join(map(describe, layer.built or ()))
-        or ("" if layer.built is None else ": ".join(filter(None, ("no test", layer.obstacle)))),
+        "built by": _NEXT.join(map(describe, layer.built or ())),
+        "built by no test": _NEXT.join(map(describe_obstacle, layer.obstacles)),
         "for sites with": _suits(layer.suits),
         "requires": ", ".join(_need(need) for need in layer.requires),
         "a host needs": ", ".join(f"{need.name} ({need.package})" for need in layer.host_needs),

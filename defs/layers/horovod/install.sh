@@ -88,7 +88,6 @@ case $OPT_VENDOR in
     fi
     ;;
   amd)
-    # Its parts were compiled so with ROCm 6.4 and 7.2; never linked, and never run on a GPU.
     export HOROVOD_GPU=ROCM HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_ROCM_HOME=${ROCM_PATH:-/opt/rocm}
     [[ -z $OPT_ARCH ]] || export HOROVOD_BUILD_ROCM_ARCH_LIST=$OPT_ARCH
     # CMake knows the language HIP since 3.21.

@@ -55,7 +55,20 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.builds(
-    "cuda-wheels", by="make test-slow", depth="compiled", vendor="nvidia", base="base-image"
+    "cuda-wheels",
+    "build-tools",
+    by="make test-slow",
+    depth="compiled",
+    vendor="nvidia",
+    base="base-image",
+)
+@pytest.mark.builds(
+    "base-image",
+    "pytorch-wheel",
+    by="make test-slow",
+    depth="imported",
+    vendor="nvidia",
+    base="base-image",
 )
 def test_programs_for_gpus_are_compiled(engine: str, project: Path) -> None:
     words = ["--project", project, "build", "slurm-generic", "ubuntu"]

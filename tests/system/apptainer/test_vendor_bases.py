@@ -86,9 +86,11 @@ def build(stand_in: StandIn, name: str, project: Path, folder: Path) -> Path:
     "base-cuda",
     "python-venv",
     "build-tools",
+    "nccl-tests",
     by="make test-slow",
     depth="compiled",
     vendor="nvidia",
+    base="base-cuda",
 )
 def test_nvidias(engine: str, tmp_path: Path) -> None:
     """Drop its libcuda for newer drivers, and compile against its NCCL."""
@@ -113,6 +115,7 @@ def test_nvidias(engine: str, tmp_path: Path) -> None:
     by="make test-slow",
     depth="compiled",
     vendor="amd",
+    base="base-rocm",
 )
 def test_amds(engine: str, tmp_path: Path) -> None:
     """Compile against its RCCL, or the one that is compiled before."""

@@ -42,6 +42,13 @@ def _more(kind: str, top: Path) -> Path:
     return top
 
 
+@pytest.mark.builds(
+    "pytorch-wheel",
+    "run-scripts",
+    by="make test-slow",
+    depth="ran on CPUs",
+    base="base-image",
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_torch_is_installed_in_its_python(
     kind: str, debian: Path, engine: str, tmp_path: Path

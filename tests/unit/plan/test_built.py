@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.install.native.render_native import Native, modulefile
 from sifwright.plan.resolve import resolve
-from sifwright.plan.tested_builds import describe, untested
+from sifwright.plan.tested_builds import Untested, deepest_build, describe, untested
 from tests.unit.conftest import CHECKOUT, Cli
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 TESTS = CHECKOUT / "tests"
 
 
-# Layer, make target, vendor, depth, variant and base; an empty word of a mark is for each.
+# Layer, make target, vendor, depth, variant and base; a mark without a variant is for each.
 Claim = tuple[str, str, str, str, str, str]
 
 
@@ -35,7 +36,7 @@ def marks(file: Path) -> Iterator[Claim]:
                 results.get("vendor", "cpu"),
                 results["depth"],
                 results.get("variant", ""),
-                results.get("base", ""),
+                results.get("base", "base-debian"),
             )
             yield from ((str(ast.literal_eval(keyword)), *rest) for keyword in node.args)
 
@@ -61,23 +62,30 @@ def is_of(mark: Claim, build: Claim) -> bool:
 
 def test_every_layer_says_it(real: Catalog) -> None:
     assert not [name for name, layer in real.layers.items() if layer.built is None]
-    assert [layer.built == () for layer in real.layers.values()] == [
-        bool(layer.obstacle) for layer in real.layers.values()
-    ]
+    assert all(layer.built or layer.obstacles for layer in real.layers.values())
 
 
 def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
     listed = run_cli("--project", CHECKOUT, "list", "layers").out.splitlines()
     words = {line.split()[0]: line for line in listed[1:]}
     assert words.keys() == real.layers.keys()
-    assert "  test-all (cpu), test-slow (amd nvidia)  Compilers" in words["build-tools"]
-    assert "  test (cpu), test-slow (nvidia)  " in words["run-scripts"]
+    assert "  ran on CPUs (cpu), imported (nvidia)  " in words["run-scripts"]
+    assert "  compiled on a stand-in (amd)  " in words["rccl"]
     assert "  never  " in words["apex-rocm"]
     shown = run_cli("--project", CHECKOUT, "show", "layer", "mpich").out
     (build,) = real.layers["mpich"].built or ()
     assert describe(build) in shown
     shown = run_cli("--project", CHECKOUT, "show", "layer", "apex-rocm").out
-    assert f"built by          no test: {real.layers['apex-rocm'].obstacle}\n" in shown
+    (obstacle,) = real.layers["apex-rocm"].obstacles
+    assert f"built by no test  amd: {obstacle.why}\n" in shown
+
+
+def test_a_build_on_a_stand_in_is_not_counted(real: Catalog) -> None:
+    plan = resolve(real, "derecho", "pytorch", ())
+    first = plan.steps[0]
+    assert [build.stand_in for build in first.layer.built or ()] == [True]
+    assert deepest_build(plan, first) is None
+    assert "base-cuda" in untested(plan).elsewhere
 
 
 def test_a_module_names_layers_that_no_test_builds(
@@ -93,6 +101,17 @@ def test_a_module_names_layers_that_no_test_builds(
     message = " ".join(config.read_text().split())
     assert f"No test of sifwright builds these of them: {never}." in message
     assert f"as another variant only: {elsewhere}." in message
+
+
+@pytest.mark.parametrize("syntax", ["lua", "tcl"])
+def test_a_native_module_names_them(real: Catalog, syntax: str) -> None:
+    missing = Untested(never=("a",), elsewhere=("b", "c"))
+    native = Native(
+        module="PyTorch/1", prefix="/p", packages="lib", site=real.sites["local"], untested=missing
+    )
+    text = modulefile(native, syntax)
+    assert "No test of sifwright builds these layers of it: a." in text
+    assert "as another variant only: b, c." in text
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reference/layers.md"])

@@ -21,6 +21,7 @@ from sifwright.plan.model import Plan
 from sifwright.plan.native import ENV_MANAGERS, with_env_manager
 from sifwright.plan.resolve import resolve
 from sifwright.plan.select_layers import IMAGES_ONLY
+from sifwright.plan.tested_builds import untested
 
 HELP = "install an image's layers on the host, without a container"
 GROUP = "install"
@@ -148,6 +149,7 @@ def _native(plan: Plan, version: Path, module: str) -> render_native.Native:
         packages=f"lib/python{plan.facts['python']}/site-packages",
         site=plan.site,
         variables=tuple(x for x in rules if x.name not in host_script.ENVIRONMENT_NAMES),
+        untested=untested(plan),
     )
 
 

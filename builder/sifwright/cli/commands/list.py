@@ -5,7 +5,7 @@ from argparse import Namespace
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import load
 from sifwright.cli.options.output import table
-from sifwright.plan.tested_builds import targets
+from sifwright.plan.tested_builds import depths
 from sifwright.report import show_site
 from sifwright.system.terminal import print_json, print_line, print_table
 
@@ -34,9 +34,7 @@ def run(arguments: Namespace) -> None:
         print_table(table(heads, rows, wrapped=heads[-1:], head_style="table.header"))
         return
     for kind in kinds:
-        print_line(
-            "layers, which tests build them, and for whose GPUs" if kind == "layers" else kind
-        )
+        print_line("layers, and how far tests tried them" if kind == "layers" else kind)
         for name, text in texts[kind].items():
-            state = f"{targets(catalog.layers[name]):<38}  " if kind == "layers" else ""
+            state = f"{depths(catalog.layers[name]):<38}  " if kind == "layers" else ""
             print_line(f"  {name:<18}  {state}{text}")

@@ -16,7 +16,7 @@ from sifwright.make_image.forecast.disk_needs import DiskNeeds
 from sifwright.make_image.forecast.forecast import StepForecast
 from sifwright.plan.model import Plan, Step
 from sifwright.plan.plan_file import plan_document
-from sifwright.plan.tested_builds import deepest_build, describe, untested
+from sifwright.plan.tested_builds import deepest_build, describe, obstacle, untested
 from sifwright.system.terminal import print_json, print_line, print_table
 
 HELP = "show what a build would run, what is cached, and why"
@@ -65,13 +65,15 @@ def _step_line(*words: str) -> str:
     return "{:<12}  {:<18}  {:<11}  {}".format(*words)
 
 
-def _explanations(step: Step, build: LayerBuild | None) -> Iterator[str]:
-    """Yield the options with their origins, and the test that has built the layer like this."""
+def _explanations(plan: Plan, step: Step, build: LayerBuild | None) -> Iterator[str]:
+    """Yield the options with their origins, and the test of such a build, or the obstacle."""
     for name, value in step.options.items():
         setting = f"{name} = {value.text or '(empty)'}"
         yield f"{setting:<44}  {value.origin}"
     if build:
         yield f"tested by {describe(build)}"
+    elif reason := obstacle(plan, step):
+        yield f"no test builds it like this: {reason.why}"
 
 
 def _document(plan: Plan, output: Path) -> dict[str, object]:
@@ -121,12 +123,14 @@ def _lines(plan: Plan, *, explain: bool) -> Iterator[str]:
         depth = build.depth if build else other
         yield _step_line(step.id[:12], layer.name, depth, layer.summary)
         if explain:
-            yield from (f"{'':14}{text}" for text in _explanations(step, build))
+            yield from (f"{'':14}{text}" for text in _explanations(plan, step, build))
     for item in plan.left_out:
         yield _step_line("left out", item.layer, "", item.reason)
     missing = untested(plan)
     if missing.never:
         yield f"{'never built':<12}  by a test of sifwright: {', '.join(missing.never)}"
     if missing.elsewhere:
-        where = "built by a test for other GPUs, on another base or as another variant only"
+        where = (
+            "built by a test for other GPUs, on another base or a stand-in, or as another variant"
+        )
         yield f"{'elsewhere':<12}  {where}: {', '.join(missing.elsewhere)}"

@@ -1,10 +1,11 @@
 """The modulefile of a native installation, for Lmod and for Environment Modules."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sifwright.catalog import site_environment
 from sifwright.catalog.model import EnvRule, Site
 from sifwright.install.easyconfig import inside
+from sifwright.plan.tested_builds import Untested
 from sifwright.render.build_files import package_text
 from sifwright.render.templating import long_text, template
 
@@ -14,6 +15,7 @@ class Native:
     """Settings of a native module. `packages` is a folder below `prefix`.
 
     `variables` are those of an installation of ours; the user's own values give way to them.
+    `untested` are its layers that no test of ours installs like this.
     """
 
     module: str
@@ -21,6 +23,7 @@ class Native:
     packages: str
     site: Site
     variables: tuple[EnvRule, ...] = ()
+    untested: Untested = field(default_factory=Untested)
 
 
 def venv_hook(module: str) -> str:
