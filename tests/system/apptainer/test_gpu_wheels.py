@@ -50,6 +50,19 @@ CHOICES = {
         sources=SOURCES,
     ),
     "cu121": Choice(site="cirrus-epcc", image="pytorch", variant="cu121"),
+    **{
+        variant: Choice(
+            site="slurm-generic",
+            image=image,
+            variant=variant,
+            settings=(f"pytorch-wheel.version={version}", f"pytorch-wheel.variant={variant}"),
+        )
+        for variant, version, image in (
+            ("cu124", "2.6.0", "pytorch"),
+            ("cu128", "2.10.0", "pytorch"),
+            ("cu132", "2.15.0", "pytorch-cuda-wheels"),
+        )
+    },
     "extensions": Choice(
         site="slurm-generic",
         image="extensions",
@@ -102,6 +115,36 @@ MARKS = {
             variant="cu121",
         ),
     ),
+    "cu124": (
+        pytest.mark.builds(
+            "pytorch-wheel",
+            "torch-extras",
+            by="make test-slow",
+            depth="imported",
+            vendor="nvidia",
+            variant="cu124",
+        ),
+    ),
+    "cu128": (
+        pytest.mark.builds(
+            "pytorch-wheel",
+            "torch-extras",
+            by="make test-slow",
+            depth="imported",
+            vendor="nvidia",
+            variant="cu128",
+        ),
+    ),
+    "cu132": (
+        pytest.mark.builds(
+            "pytorch-wheel",
+            "torch-extras",
+            by="make test-slow",
+            depth="imported",
+            vendor="nvidia",
+            variant="cu132",
+        ),
+    ),
     "extensions": (
         pytest.mark.builds(
             "nccl", "nccl-tests", by="make test-slow", depth="compiled", vendor="nvidia"
@@ -128,7 +171,10 @@ LAYERS = {
     ),
 }
 FACTS = """
-import json, torch, torchvision
+import importlib, json, torch
+# No torchvision for the newest torch is known.
+if not torch.__version__.startswith("2.15."):
+    print("torchvision", importlib.import_module("torchvision").__version__)
 archs = [one for one in torch._C._cuda_getArchFlags().split() if one.startswith("sm_")]
 pins = open("/opt/sifwright/constraints.txt").read().split()
 print(json.dumps([torch.version.cuda, archs, pins]))
@@ -155,7 +201,7 @@ def test_the_image_is_built_and_imported(engine: str, project: Path, choice: Cho
     assert done.returncode == 0, done.stdout + done.stderr
     image = output / choice.site / choice.image / "image.sif"
     result = succeeded(run([engine, "exec", image, "conda-python-simple", "-c", FACTS]))
-    cuda, archs, pins = json.loads(result.stdout)
+    cuda, archs, pins = json.loads(result.stdout.splitlines()[-1])
     catalog = load_catalog(ROOT / "defs", ROOT)
     row, arch = catalog.versions["wheels"][choice.variant], catalog.sites[choice.site].fact("arch")
     assert (cuda,) == row["cuda"]
