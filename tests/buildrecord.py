@@ -1,9 +1,8 @@
 """A record of the real layers that tests build: noted by the build, claimed by marks.
 
 `@pytest.mark.builds("horovod", by="make test", depth="ran on CPUs")` claims an image with this
-layer. The program has built and tested the image, or an installation, once the test has passed. By
-default, it is for no GPUs, on base-debian, and as each variant in the header; `vendor`, `base` and
-`variant` name others. `depth` is the author's word: the test has to do this. Pytest checks
+layer. The program has built and tested the image, or an installation, once the test has passed. The
+defaults are vendor cpu, base-debian and each variant in the header. `depth` is the author's word: the test has to do this. Pytest checks
 each such test by the records here, and tests/unit/plan/test_built.py compares the marks with the
 headers.
 """

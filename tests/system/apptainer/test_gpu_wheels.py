@@ -55,12 +55,16 @@ CHOICES = {
             site="slurm-generic",
             image=image,
             variant=variant,
-            settings=(f"pytorch-wheel.version={version}", f"pytorch-wheel.variant={variant}"),
+            settings=(
+                f"pytorch-wheel.version={version}",
+                f"pytorch-wheel.variant={variant}",
+                f"base-debian.suite={suite}",
+            ),
         )
-        for variant, version, image in (
-            ("cu124", "2.6.0", "pytorch"),
-            ("cu128", "2.10.0", "pytorch"),
-            ("cu132", "2.15.0", "pytorch-cuda-wheels"),
+        for variant, version, image, suite in (
+            ("cu124", "2.6.0", "pytorch", "bookworm"),
+            ("cu128", "2.10.0", "pytorch", "bookworm"),
+            ("cu132", "2.15.0", "pytorch-cuda-wheels", "trixie"),
         )
     },
     "extensions": Choice(
