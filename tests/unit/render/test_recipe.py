@@ -15,7 +15,7 @@ from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
 from sifwright.render.recipe import definition_files
 from tests.unit import deffile
-from tests.unit.conftest import MACHINE
+from tests.unit.conftest import CHECKOUT, MACHINE, Cli
 
 
 def _files(real: Catalog, site: str) -> dict[str, str]:
@@ -66,13 +66,35 @@ def test_only_called_programs_are_carried(real: Catalog, site: str, absent: set[
 def test_a_base_image_has_the_digest_that_builds_have_recorded(
     real: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Cover both files of the folder, as `make def` writes them and as they are printed."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     plan = resolve(real, "lumi", "pytorch", [])
     base, recipe = base_image_of(plan), tmp_path / "recipe"
-    recipe_folder.write(plan, "definition", recipe, tmp_path, print)
-    assert f"From: {base.name}\n" in (recipe / "pytorch.def").read_text()
+
+    def texts() -> list[str]:
+        recipe_folder.write(plan, "definition", recipe, tmp_path, print)
+        written = [(recipe / name).read_text() for name in ("pytorch.def", "Dockerfile")]
+        forms = ("definition", "dockerfile")
+        assert [recipe_folder.text(plan, form, tmp_path) for form in forms] == written
+        return written
+
+    assert all(f"{base.name}\n" in text for text in texts())
     (used,) = Inputs.recorded(base, tmp_path).used
     digest = f"sha256:{'1' * 64}"
     (tmp_path / first_use.FILE).write_text(json.dumps({used.key: digest}))
-    recipe_folder.write(plan, "definition", recipe, tmp_path, print)
-    assert f"@{digest}\n" in (recipe / "pytorch.def").read_text()
+    assert all(f"@{digest}\n" in text for text in texts())
+
+
+@pytest.mark.parametrize("words", [("--single-file",), ("--format", "proot"), ("--output", "-")])
+def test_printed_files_have_the_recorded_digest(
+    real: Catalog, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("build", "lumi", "pytorch")
+    (used,) = Inputs.recorded(base_image_of(resolve(real, "lumi", "pytorch", [])), folder).used
+    digest = f"sha256:{'1' * 64}"
+    folder.mkdir(parents=True)
+    (folder / first_use.FILE).write_text(json.dumps({used.key: digest}))
+    result = run_cli("--project", CHECKOUT, "render", "lumi", *words)
+    assert (result.code, result.err) == (0, "")
+    assert f"@{digest}\n" in result.out

@@ -9,8 +9,6 @@ from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import output_of, resolve_plan
 from sifwright.errors import UsageError
 from sifwright.make_image.publish_image import recipe_folder
-from sifwright.make_image.resolve_request import host_settings
-from sifwright.make_image.resolve_request.base_image import base_image_of
 from sifwright.plan.model import Plan
 from sifwright.render.definition import definition
 from sifwright.render.proot import proot_definition
@@ -50,13 +48,14 @@ def run(arguments: Namespace) -> None:
         raise UsageError.of("a Dockerfile needs its folder", fix="Leave out --single-file.")
     output, arguments.output = arguments.output, "build"
     plan = resolve_plan(arguments)
+    image_folder = output_of(arguments, plan).folder
     if is_single:
         render = proot_definition if arguments.format == "proot" else definition
-        sys.stdout.write(render(plan, host_settings.values(base_image_of(plan))))
+        sys.stdout.write(render(plan, recipe_folder.header(plan, image_folder)))
     elif output == "-":
-        sys.stdout.write(recipe_folder.text(plan, arguments.format))
+        sys.stdout.write(recipe_folder.text(plan, arguments.format, image_folder))
     else:
-        _write_folder(plan, arguments.format, output, output_of(arguments, plan).folder)
+        _write_folder(plan, arguments.format, output, image_folder)
 
 
 def _write_folder(plan: Plan, form: str, output: str, image_folder: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from sifwright.catalog import image_name
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import MachineError, PlanError, UsageError
-from sifwright.host.network.registry import Reference
 from sifwright.make_image.pack_layers.pack_files import write_files
 from sifwright.make_image.resolve_request import base_image, host_settings
 from sifwright.make_image.resolve_request.base_image import base_image_of
@@ -24,11 +23,14 @@ from sifwright.system import files
 FOLDER = "recipe"
 
 
-def text(plan: Plan, form: str) -> str:
-    """Return the `definition` or the `dockerfile` of the folder as planned; ask no registry."""
+def text(plan: Plan, form: str, record: Path) -> str:
+    """Return the `definition` or the `dockerfile` of the folder, and ask no registry.
+
+    `record` is that of `write`.
+    """
     if form == "definition":
-        return folder_definition(plan, host_settings.values(base_image_of(plan)))
-    return dockerfile.dockerfile(plan, _local(plan) or str(_located(plan)))
+        return folder_definition(plan, header(plan, record))
+    return dockerfile.dockerfile(plan, _local(plan) or _located(plan, _recorded(plan, record)))
 
 
 def write(
@@ -43,13 +45,16 @@ def write(
     """
     _refuse_foreign(folder)
 
+    def inputs() -> Inputs | None:
+        recorded = _recorded(plan, record)
+        return recorded.asked(note) if recorded and form == "dockerfile" else recorded
+
     def by_path(kind: str) -> dict[str, LayerFile]:
         if kind == "definition":
-            contained = recipe.definition_files(plan, _header(plan, record))
+            contained = recipe.definition_files(plan, header(plan, record))
         else:
-            is_asked = form == "dockerfile"
-            base = _local(plan) or (_pinned(plan, record, note) if is_asked else _located(plan))
-            contained = recipe.dockerfile_files(plan, str(base))
+            base = _local(plan) or _located(plan, inputs())
+            contained = recipe.dockerfile_files(plan, base)
         return {file.path: file for file in contained}
 
     contents: dict[str, LayerFile] = {}
@@ -60,22 +65,23 @@ def write(
     return contents.values()
 
 
-def _header(plan: Plan, record: Path) -> dict[str, str]:
+def header(plan: Plan, record: Path) -> dict[str, str]:
     """Return the machine's values, and the base image by its digest if builds have recorded it."""
-    inputs = Inputs.recorded(base_image_of(plan), record)
-    known = inputs.header if inputs.base.reference and inputs.digest else {}
-    return {**host_settings.values(inputs.base), **known}
+    inputs = _recorded(plan, record)
+    known = inputs.header if inputs and inputs.digest else {}
+    return {**host_settings.values(base_image_of(plan)), **known}
 
 
-def _located(plan: Plan) -> Reference:
-    return base_image.redirected_reference(plan.site, oci_config.start(plan).name)
+def _recorded(plan: Plan, record: Path) -> Inputs | None:
+    """Return what builds have recorded of a registry's base image; None for another base."""
+    base = base_image_of(plan)
+    return Inputs.recorded(base, record) if base.reference else None
 
 
-def _pinned(plan: Plan, record: Path, note: Callable[[str], None]) -> Reference:
-    """Return the base image, with its digest if the plan names it."""
-    if isinstance(oci_config.start(plan), oci_config.Registry):
-        return _located(plan).at(Inputs.recorded(base_image_of(plan), record).asked(note).digest)
-    return _located(plan)
+def _located(plan: Plan, inputs: Inputs | None) -> str:
+    """Return the address of the base image, with its digest if `inputs` has it."""
+    located = base_image.redirected_reference(plan.site, oci_config.start(plan).name)
+    return str(located.at(inputs.digest) if inputs and inputs.digest else located)
 
 
 def _local(plan: Plan) -> str:
