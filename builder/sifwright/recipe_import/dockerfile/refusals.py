@@ -31,7 +31,8 @@ _FLAGS = {
     "ADD": {"keep-git-dir": "it clones a repository", "exclude": "it leaves files out"},
 }
 _FIXES = {
-    "from": "Build it with docker, and start from that (docs/how-to/base-image.md).",
+    "from": "Build it with docker, and start from that (docs/how-to/base-image.md)."
+    " Apptainer 1.5 makes a SIF of the recipe: apptainer build IMAGE.sif buildkit:FOLDER.",
 }
 
 
