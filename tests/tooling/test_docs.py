@@ -8,6 +8,7 @@ import pytest
 
 from . import command_reference
 from .conftest import BANNED_WORDS, CHECKOUT
+from .test_rooms import ALLOWED
 
 COMMANDS = CHECKOUT / "docs" / "reference" / "commands.md"
 PAGES = sorted(
@@ -61,9 +62,7 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
     text = page.read_text()
     top = "builder|tests|tools|runscripts|examples|benchmarks"
     names = re.findall(rf"`((?:{top})/[\w/.-]+)`", text)
-    rooms = (
-        "catalog|cli|host|images|install|launch|make_image|plan|recipe_import|render|report|system"
-    )
+    rooms = "|".join(ALLOWED)
     names += [
         f"builder/sifwright/{name}" for name in re.findall(rf"`((?:{rooms})/[\w/]+\.py)`", text)
     ]
