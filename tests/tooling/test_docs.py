@@ -110,11 +110,11 @@ def sentences(text: str) -> Iterator[str]:
 
 @every_page
 def test_sentences_are_short(page: Path) -> None:
-    """Allow at most 25 words; a writer aims at 20."""
+    """Allow at most 20 words."""
     long = [
         sentence
         for sentence in sentences(page.read_text())
-        if len([word for word in sentence.split() if re.search(r"\w", word)]) > 25
+        if len([word for word in sentence.split() if re.search(r"\w", word)]) > 20
     ]
     assert long == []
 

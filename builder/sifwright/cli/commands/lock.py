@@ -26,7 +26,7 @@ ARGUMENTS = (
         "--update",
         nargs="*",
         metavar="WHAT",
-        help="take what there is today: base (the image that its tag names), debian, python, or"
+        help="take today's base (the image that its tag names), debian, python, or"
         " names of packages; default: everything",
     ),
 )
