@@ -2,9 +2,9 @@
 
 `@pytest.mark.builds("horovod", by="make test", depth="ran on CPUs")` claims an image with this
 layer. The program has built and tested the image, or an installation, once the test has passed. The
-defaults are vendor cpu, base-debian and each variant in the header. `depth` is the author's word: the test has to do this. Pytest checks
-each such test by the records here, and tests/unit/plan/test_built.py compares the marks with the
-headers.
+defaults are vendor cpu, base-debian and each variant in the header. `depth` is the author's word:
+the test has to do this. Pytest checks each such test by the records here, and
+tests/unit/plan/test_built.py compares the marks with the headers.
 """
 
 import json
