@@ -35,13 +35,18 @@ _DEPTH = 10_000
 class PackRequest:
     """The request of pack.py; all paths are absolute.
 
-    With a `live` tree, `tree` gets its changes since the file `state` was written. Without one,
-    `state` is written from `tree`.
+    `tree` is the folder to pack. A request fills it in one of three ways:
 
-    The `layers`, if any, are unpacked to the folder `tree` first. `unsquash` is the command for it,
-    without its last words: the folder and the squashfs file. `squash` is the command that packs the
-    current directory; it is empty for a tree that is not packed. `times` are the times of the
-    layers up to this one, for new files (fixed_bytes.py). If it is empty, files keep their times.
+    * by nothing else: `tree` is an overlay's upper directory or a whole tree;
+    * by `live`: a tree to compare with the file `state`; `tree` receives the changes;
+    * by `layers`: squashfs files, the lowest first, to unpack into `tree`. The file `state`, if
+      named, is then written from `tree`.
+
+    `lower` are the listings of the layers below. `exclude` are paths of the image that stay out.
+    `unsquash` is the command that unpacks a layer, without its last words: the folder and the file.
+    `squash` is the command that packs the current directory; it is empty for a tree that stays
+    unpacked. `times` are the times of the layers up to this one, for new files (fixed_bytes.py).
+    If it is empty, files keep their times.
     """
 
     tree: str
