@@ -1,4 +1,4 @@
-"""Check which options, facts and versions go together, layer by layer."""
+"""Check which layers, options, facts and versions go together, layer by layer."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -194,6 +194,18 @@ class Resolver:
         kind, _, name = reference.partition(".")
         is_known = kind == "fact" and name in self.fact_sources
         return [f"{name} ({self.fact_sources[name]})"] if is_known else []
+
+
+def find_second_providers(
+    layer: Layer, provided: Mapping[str, str], where: str
+) -> Iterator[Problem]:
+    """Refuse a layer that provides the same as an earlier one: an image has one MPI, one torch.
+
+    `provided` names the earlier layer of each thing.
+    """
+    for thing in filter(provided.get, layer.provides):
+        message = f"'{provided[thing]}' and '{layer.name}' both provide '{thing}'"
+        yield Problem(where=where, what=message, fix="Keep one of the two layers.")
 
 
 def _fact_source(layer: Layer, origin: Origin) -> str:

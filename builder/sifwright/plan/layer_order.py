@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from sifwright.catalog.model import Catalog, Image, Layer, Requirement, Site, Value
 from sifwright.errors import Problem
+from sifwright.plan.compatibility import find_second_providers
 from sifwright.plan.select_layers import why_not_suitable
 from sifwright.plan.sources import OFF
 
@@ -31,7 +32,7 @@ def layer_problems(
         for need in _unmet(layer, provided, site):
             if not need.when:
                 yield _missing(catalog, layer, need.name, where, layers[0])
-        yield from _two_providers(layer, provided, where)
+        yield from find_second_providers(layer, provided, where)
         provided |= dict.fromkeys(layer.provides, layer.name)
 
 
@@ -58,13 +59,6 @@ def _unmet(layer: Layer, provided: Container[str], site: Site) -> Iterator[Requi
     for need in layer.requires:
         if need.name not in provided and not why_not_suitable(need.suits, site):
             yield need
-
-
-def _two_providers(layer: Layer, provided: Mapping[str, str], where: str) -> Iterator[Problem]:
-    """Refuse what an earlier layer provides, too: an image has one MPI and one torch."""
-    for thing in filter(provided.get, layer.provides):
-        message = f"'{provided[thing]}' and '{layer.name}' both provide '{thing}'"
-        yield Problem(where=where, what=message, fix="Keep one of the two layers.")
 
 
 def _base_problem(catalog: Catalog, layer: Layer, where: str, *, first: bool) -> Problem:
