@@ -56,7 +56,7 @@ def _of_torch(stack: LayerStack, texts: Mapping[bytes, bytes], date: str) -> Ins
     values = dict(_VALUE.findall(texts[match[0]].decode(errors="replace")))
     release = _RELEASE.match(values.get("__version__", ""))
     if release is None:
-        raise _refused(stack.path, f"/{_shown(match[0])} names no version")
+        raise _refused(stack.path, f"/{_decode_path(match[0])} names no version")
     return InstalledImage(
         torch=release[0],
         python=_python(stack, match),
@@ -74,7 +74,7 @@ def _place(stack: LayerStack, texts: Mapping[bytes, bytes], environment: bytes) 
         raise _refused(stack.path, "there is no PyTorch in it")
     named = [match for match in places if b"/" + match[0].split(b"/lib")[0] + b"/" in environment]
     if len(places) > 1 and len(named) != 1:
-        listed = ", ".join(f"/{_shown(match[0])}" for match in places)
+        listed = ", ".join(f"/{_decode_path(match[0])}" for match in places)
         raise _refused(stack.path, f"it has several, and PATH does not tell which: {listed}")
     return named[0] if len(places) > 1 else places[0]
 
@@ -113,9 +113,9 @@ def _activation(stack: LayerStack, prefix: bytes) -> str:
     if folder + b"/conda-meta" in tree:
         base = posixpath.dirname(posixpath.dirname(folder))
         if folder + b"/bin/activate" not in tree and base + b"/bin/activate" in tree:
-            return f"source /{_shown(base)}/bin/activate /{_shown(folder)}"
+            return f"source /{_decode_path(base)}/bin/activate /{_decode_path(folder)}"
     if folder + b"/bin/activate" in tree:
-        return f"source /{_shown(folder)}/bin/activate"
+        return f"source /{_decode_path(folder)}/bin/activate"
     return "true"
 
 
@@ -135,7 +135,7 @@ def _date(sif: Path, labels: bytes) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%d")
 
 
-def _shown(path: bytes) -> str:
+def _decode_path(path: bytes) -> str:
     return path.decode(errors="replace")
 
 

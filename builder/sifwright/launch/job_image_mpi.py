@@ -38,7 +38,7 @@ def mpi(catalog: Catalog, site: Site, image: Image, request: JobRequest) -> Imag
     if os.access(sif, os.F_OK):
         return of_record(sif) or _of_file(catalog, site, sif)
     if request.sif:
-        return pmi.ImageMpi(name=pmi.UNKNOWN, source=f"{_shown(sif)} (not on this machine)")
+        return pmi.ImageMpi(name=pmi.UNKNOWN, source=f"{_shorten_path(sif)} (not on this machine)")
     facts = resolve(catalog, site.name, image.name, ()).facts
     return pmi.mpi_of_facts(facts, f"image '{image.name}' as planned")
 
@@ -48,7 +48,7 @@ def of_environment(environment: str) -> ImageMpi | None:
     path = Path(environment, "sifwright/plan.json")
     try:
         plan = plan_file.parse_plan(small_file.read_bytes(path))
-        mpi = pmi.mpi_of_facts(plan.facts, _shown(path))
+        mpi = pmi.mpi_of_facts(plan.facts, _shorten_path(path))
     except (OSError, ValueError):
         return None
     return None if mpi.of_base else mpi
@@ -64,7 +64,7 @@ def of_record(sif: Path) -> ImageMpi | None:
         facts = plan_file.parse_plan(json.dumps(record)).facts
     except ValueError:
         return None
-    mpi = pmi.mpi_of_facts(facts, _shown(sif.parent / RECORD))
+    mpi = pmi.mpi_of_facts(facts, _shorten_path(sif.parent / RECORD))
     return mpi if mpi.pmi or not mpi.name else None
 
 
@@ -74,11 +74,13 @@ def _of_file(catalog: Catalog, site: Site, sif: Path) -> ImageMpi:
     try:
         facts = facts_of(str(sif), processor=site.processor, progress=QuietProgress())
     except SifwrightError:
-        return pmi.ImageMpi(name=pmi.UNKNOWN, source=f"{_shown(sif)} (not to be inspected)")
-    return pmi.inspected_mpi(facts.mpi, catalog.versions.get("mpi", {}), f"inspected {_shown(sif)}")
+        return pmi.ImageMpi(name=pmi.UNKNOWN, source=f"{_shorten_path(sif)} (not to be inspected)")
+    return pmi.inspected_mpi(
+        facts.mpi, catalog.versions.get("mpi", {}), f"inspected {_shorten_path(sif)}"
+    )
 
 
-def _shown(path: Path) -> str:
+def _shorten_path(path: Path) -> str:
     here = Path.cwd()
     text = str(path.relative_to(here) if path.is_relative_to(here) else path)
     return text if text.isprintable() else quoted(text)

@@ -78,15 +78,15 @@ def escape_name(name: bytes | str) -> str:
     """Return a name on one line, with undecodable bytes and control characters as escapes."""
     if isinstance(name, bytes):
         name = name.decode("utf-8", "surrogateescape")
-    return "".join(map(_shown, name))
+    return "".join(map(_escape_character, name))
 
 
 def strip_control_characters(text: str) -> str:
     """Return lines with names and words of others, without control characters."""
-    return "".join(c if c.isprintable() or c in "\n\t" else _shown(c) for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t" else _escape_character(c) for c in text)
 
 
-def _shown(character: str) -> str:
+def _escape_character(character: str) -> str:
     if character in _BYTES:
         return f"\\x{_BYTES.index(character) + 128:02x}"
     if character == "\\":

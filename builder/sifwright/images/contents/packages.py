@@ -142,8 +142,8 @@ def _python(texts: Mapping[bytes, bytes]) -> Iterator[Package]:
             version=_one(facts, "Version"),
             licence=_python_licence(facts),
             files=tuple(_recorded(folder, texts.get(folder + b"/RECORD", b""))),
-            folder=_shown(folder),
-            texts=tuple(_shown(name) for name in sorted(texts) if _is_licence(name, folder)),
+            folder=_format_path(folder),
+            texts=tuple(_format_path(name) for name in sorted(texts) if _is_licence(name, folder)),
             tags=frozenset(_headers(texts.get(folder + b"/WHEEL", b"")).get_all("Tag", ())),
         )
 
@@ -154,7 +154,7 @@ def _is_licence(path: bytes, folder: bytes) -> bool:
     )
 
 
-def _shown(path: bytes) -> str:
+def _format_path(path: bytes) -> str:
     return f"/{path.decode(errors='backslashreplace')}"
 
 

@@ -51,7 +51,7 @@ def connected(name: str) -> Iterator[Any]:
     address = next(iter(find_engine.addresses()), "")
     if not address:
         raise MachineError.of("there is no engine to ask", where=f"docker-daemon:{name}", fix=_FIX)
-    shown = contexts.shown(address)
+    shown = contexts.redact_login(address)
     if address.startswith("unix://") and not Path(address.removeprefix("unix://")).is_socket():
         raise MachineError.of("there is no such socket", where=address, fix=_FIX)
     try:

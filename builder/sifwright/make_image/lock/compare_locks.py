@@ -33,13 +33,14 @@ def _tables(lock: Lock) -> dict[str, Mapping[str, str]]:
         "tools": lock.tools,
         "layers": lock.layers,
         "debian": {
-            f"{deb.name}:{deb.architecture}": _shown(deb.version, deb.sha256) for deb in lock.debs
+            f"{deb.name}:{deb.architecture}": _format_version(deb.version, deb.sha256)
+            for deb in lock.debs
         },
         "rpm": {f"{rpm.name}:{rpm.architecture}": rpm.version for rpm in lock.rpms},
         "archive": {f"{item.address} {item.suite}": item.date for item in lock.archives},
         "python": {
             **{item.name: item.version for item in lock.unlocked},
-            **{item.name: _shown(item.version, item.sha256) for item in lock.wheels},
+            **{item.name: _format_version(item.version, item.sha256) for item in lock.wheels},
         },
         "source": {
             f"{item.layer} {item.name}": f"{item.ref} {item.digest}" for item in lock.sources
@@ -47,5 +48,5 @@ def _tables(lock: Lock) -> dict[str, Mapping[str, str]]:
     }
 
 
-def _shown(version: str, sha256: str) -> str:
+def _format_version(version: str, sha256: str) -> str:
     return f"{version} ({sha256[:12]})" if sha256 else version

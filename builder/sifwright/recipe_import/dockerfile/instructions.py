@@ -144,11 +144,11 @@ def _instruction(parts: list[str], line: int) -> Instruction:
     while match := _FLAG.match(text):
         flags.append((match[1], match[2] or ""))
         text = text[match.end() :]
-    lines = _shown(parts, text)
+    lines = _keep_lines(parts, text)
     return Instruction(name=name.upper(), flags=tuple(flags), text=text, lines=lines, line=line)
 
 
-def _shown(parts: list[str], text: str) -> tuple[str, ...]:
+def _keep_lines(parts: list[str], text: str) -> tuple[str, ...]:
     """Return the lines as written if sh joins them as Docker does, else in one line."""
     quoted = "'" in text or "#" in text or any(part.endswith("\\") for part in parts)
     first = parts[0].strip().split(None, 1)

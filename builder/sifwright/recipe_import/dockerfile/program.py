@@ -23,27 +23,29 @@ def of_dockerfile(
 
     Its CMD goes with its own ENTRYPOINT, and even an empty ENTRYPOINT takes that one's place.
     """
-    shown = _shown(listed, base)
-    if not shown:
+    commands = _collect_commands(listed, base)
+    if not commands:
         return of_base(base, "" if copies.own_places(folder) else folder)
-    _, entrypoint = shown.get("ENTRYPOINT", (0, ()))
-    _, cmd = shown.get("CMD", (0, ()))
-    line = max(number for number, _ in shown.values())
+    _, entrypoint = commands.get("ENTRYPOINT", (0, ()))
+    _, cmd = commands.get("CMD", (0, ()))
+    line = max(number for number, _ in commands.values())
     _check_place(line, (folder, *entrypoint[:1], *cmd[:1]), findings)
-    if "ENTRYPOINT" not in shown:
+    if "ENTRYPOINT" not in commands:
         entrypoint = base.entry
     if not entrypoint and not cmd:
         return None
     return ImageStart(entrypoint=entrypoint, cmd=cmd, workdir=folder)
 
 
-def _shown(listed: Sequence[Instruction], base: Start) -> dict[str, tuple[int, tuple[str, ...]]]:
+def _collect_commands(
+    listed: Sequence[Instruction], base: Start
+) -> dict[str, tuple[int, tuple[str, ...]]]:
     """Return the lines and words of ENTRYPOINT and CMD.
 
     The SHELL before one of them reads its text. ENTRYPOINT removes a CMD of an earlier stage.
     """
     shell, own = base.shell or DEFAULT_SHELL, set[str]()
-    shown: dict[str, tuple[int, tuple[str, ...]]] = {}
+    commands: dict[str, tuple[int, tuple[str, ...]]] = {}
     for item in listed:
         exact = shell_words.json_words(item.text)
         if item.name == "FROM":
@@ -52,11 +54,11 @@ def _shown(listed: Sequence[Instruction], base: Start) -> dict[str, tuple[int, t
             shell = tuple(exact or ())
         elif item.name in {"ENTRYPOINT", "CMD"}:
             if item.name == "ENTRYPOINT" and "CMD" not in own:
-                shown.pop("CMD", None)
+                commands.pop("CMD", None)
             text = (*shell, item.text) if item.text else ()
             own.add(item.name)
-            shown[item.name] = (item.line, text if exact is None else tuple(exact))
-    return shown
+            commands[item.name] = (item.line, text if exact is None else tuple(exact))
+    return commands
 
 
 def of_base(base: Start, folder: str = "") -> ImageStart | None:

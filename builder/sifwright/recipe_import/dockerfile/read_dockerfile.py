@@ -113,9 +113,9 @@ class _DockerfileReader:
         code, files = self._mounts(item)
         line, script = run_code(item, self.folder or "/", self.shell)
         code += [line, "show"] if code else [line]
-        uses = hints.temporary_paths_used(self.variables.shown(item.whole)) | copies.lost_folders(
-            self.folder
-        )
+        uses = hints.temporary_paths_used(
+            self.variables.append_values(item.whole)
+        ) | copies.lost_folders(self.folder)
         recreates = hints.temporary_paths_recreated(item.whole)
         files += script
         self._add_piece(item, *code, files=files, uses=uses, recreates=recreates, is_run=True)

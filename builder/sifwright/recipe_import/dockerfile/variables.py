@@ -66,7 +66,7 @@ class Variables:
         code, self.taken = env_rules.base_code(self.taken), {}
         return code
 
-    def shown(self, text: str) -> str:
+    def append_values(self, text: str) -> str:
         """Return a text with the values of the variables that it names."""
         known = {**(self.base or {}), **dict(self.options.values()), **self.fixed, **self.env}
         return " ".join([text, *filter(None, map(known.get, sorted(shell_words.named(text))))])

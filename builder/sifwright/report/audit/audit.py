@@ -108,11 +108,11 @@ class Auditor:
             try:
                 listed = rpm_repository.advisories(address)
             except rpm_repository.NoUpdatesError:
-                text = f"RPM packages of {self.data.shown(address)}: it lists no updates"
+                text = f"RPM packages of {self.data.shorten_address(address)}: it lists no updates"
                 self.unchecked.append(text)
                 continue
-            self._note(len(installed), "RPM", self.data.shown(address))
-            yield from _advised(installed, listed, self.data.shown(address))
+            self._note(len(installed), "RPM", self.data.shorten_address(address))
+            yield from _advised(installed, listed, self.data.shorten_address(address))
 
     def _repositories(self) -> Iterator[str]:
         """Yield the addresses of the image's repositories, by the mirrors file."""
@@ -129,7 +129,7 @@ class Auditor:
             )
         for number, dump in enumerate(self.data.osv):
             self.data.places[dump] = f"osv/{number}.zip"
-            self._note(len(installed), "Python", self.data.shown(dump))
+            self._note(len(installed), "Python", self.data.shorten_address(dump))
             yield from osv.findings(installed, dump)
 
     def _yanked(self, installed: Sequence[Package]) -> Iterator[Finding]:
@@ -139,7 +139,7 @@ class Auditor:
             return
         self.data.places[index] = PYPI
         withdrawn = package_index.yanked([package.name for package in installed], index)
-        self._note(len(installed), "Python", self.data.shown(index))
+        self._note(len(installed), "Python", self.data.shorten_address(index))
         for package in installed:
             versions = withdrawn[canonicalize_name(package.name)]
             version = osv.public(package.version)

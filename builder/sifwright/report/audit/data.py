@@ -33,7 +33,7 @@ class AuditData:
         path = self.folder / name if self.folder else None
         return f"file://{path}" if path and path.is_dir() else ""
 
-    def shown(self, address: str) -> str:
+    def shorten_address(self, address: str) -> str:
         """Return an address for people: without a login, and in the data without its folder."""
         shown = http.redact_url(address).removeprefix(f"file://{self.folder}/")
         return shown.removeprefix("file://")

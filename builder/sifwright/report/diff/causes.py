@@ -46,7 +46,7 @@ def _causes(path: bytes, old: bytes, new: bytes) -> Iterator[str]:
 
 
 def _texts(old: bytes, new: bytes) -> Iterator[str]:
-    shown = f"{_shown(old)} -> {_shown(new)}"
+    shown = f"{_shorten_text(old)} -> {_shorten_text(new)}"
     if _DATE.search(old) and _DATE.search(new):
         yield f"date: {shown}"
     if b"/" in old and b"/" in new:
@@ -72,5 +72,5 @@ def _run_at(data: bytes, number: int) -> bytes:
     return next((run[0] for run in runs if run.start() <= number <= run.end()), b"")
 
 
-def _shown(text: bytes) -> str:
+def _shorten_text(text: bytes) -> str:
     return repr(text[:_SHOWN].decode("ascii"))

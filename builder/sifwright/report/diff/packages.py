@@ -27,7 +27,7 @@ class PackageChange:
 
     def document(self) -> dict[str, object]:
         facts = {"kind": self.kind, "name": escape_name(self.name), "state": self.state}
-        return {**facts, "old": _shown(self.old), "new": _shown(self.new)}
+        return {**facts, "old": _escape_version(self.old), "new": _escape_version(self.new)}
 
 
 def compare(old: Iterable[Package], new: Iterable[Package]) -> list[PackageChange]:
@@ -47,5 +47,5 @@ def _versions(packages: Iterable[Package]) -> dict[tuple[str, str], str]:
     return {key: ", ".join(sorted(some)) for key, some in versions.items()}
 
 
-def _shown(version: str | None) -> str | None:
+def _escape_version(version: str | None) -> str | None:
     return None if version is None else escape_name(version)

@@ -60,17 +60,17 @@ def named() -> str:
     if message := _no_address(address):
         path = address if address.startswith("/") else _SOCKET
         fix = f"Write unix:// and the whole path of its socket: DOCKER_HOST=unix://{path}"
-        raise MachineError.of(message, where=shown(address), fix=fix)
+        raise MachineError.of(message, where=redact_login(address), fix=fix)
     return address
 
 
-def shown(address: str) -> str:
+def redact_login(address: str) -> str:
     """Return an engine's address without its login."""
     return _LOGIN.sub(r"\1", address, count=1)
 
 
 def _no_address(text: str) -> str:
-    kind, mark, rest = shown(text).partition("://")
+    kind, mark, rest = redact_login(text).partition("://")
     if not mark:
         return "is no address of an engine: what kind it is (unix://) is not said"
     if kind == "unix":
@@ -114,7 +114,7 @@ def _address(file: Path, context: str) -> str:
         message = f"{context} cannot be read: {one_line(error)}"
         raise MachineError.of(message, where=str(file), fix=_CONTEXTS) from None
     if host and (message := _no_address(host)):
-        message = f"{quoted(shown(host))}, the Host of {context}, {message}"
+        message = f"{quoted(redact_login(host))}, the Host of {context}, {message}"
         raise MachineError.of(message, where=str(file), fix=_CONTEXTS)
     return host
 

@@ -116,7 +116,7 @@ def _require_local(address: str) -> None:
         return
     raise MachineError.of(
         "is an engine that is not on this machine: it sees none of the folders a build needs",
-        where=contexts.shown(address),
+        where=contexts.redact_login(address),
         fix="Build on the machine it runs on, or name an engine of this one:"
         " DOCKER_HOST=unix:///var/run/docker.sock (docker context use default).",
     )
