@@ -131,10 +131,10 @@ def _document(path: Path) -> Document:
 def _target(kind: str, text: str, file: Path) -> str:
     if kind == "oci" or re.match(r"[a-z]+://", text):
         return text.rstrip("/")
-    return f"file://{_place(text, file)}"
+    return f"file://{_resolve_folder(text, file)}"
 
 
-def _place(text: str, file: Path) -> Path:
+def _resolve_folder(text: str, file: Path) -> Path:
     """Return a folder of this machine.
 
     `./` is beside the mirrors file, which may travel with it.
@@ -165,4 +165,6 @@ def _problems(rule: MirrorRule, earlier: list[MirrorRule], where: str) -> Iterat
 def _pip(text: str, file: Path) -> str:
     """Return the value of a setting, with folders beside the mirrors file written out."""
     below = ("./", "../", "~/")
-    return " ".join(str(_place(x, file)) if x.startswith(below) else x for x in text.split())
+    return " ".join(
+        str(_resolve_folder(x, file)) if x.startswith(below) else x for x in text.split()
+    )

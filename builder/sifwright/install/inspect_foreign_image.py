@@ -52,7 +52,7 @@ def inspect(sif: Path) -> InstalledImage:
 
 def _of_torch(stack: LayerStack, texts: Mapping[bytes, bytes], date: str) -> InstalledImage:
     environment = b"\n".join(text for path, text in texts.items() if _ENVIRONMENT.fullmatch(path))
-    match = _place(stack, texts, environment)
+    match = _find_torch(stack, texts, environment)
     values = dict(_VALUE.findall(texts[match[0]].decode(errors="replace")))
     release = _RELEASE.match(values.get("__version__", ""))
     if release is None:
@@ -67,7 +67,9 @@ def _of_torch(stack: LayerStack, texts: Mapping[bytes, bytes], date: str) -> Ins
     )
 
 
-def _place(stack: LayerStack, texts: Mapping[bytes, bytes], environment: bytes) -> re.Match[bytes]:
+def _find_torch(
+    stack: LayerStack, texts: Mapping[bytes, bytes], environment: bytes
+) -> re.Match[bytes]:
     """Return the path of torch; of several, that of the environment's prefix."""
     places = list(filter(None, map(_TORCH.fullmatch, sorted(texts))))
     if not places:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sifwright.catalog.model import Site
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import Problem, quoted
-from sifwright.launch.directives import OPTIONS, Directive, given, own
+from sifwright.launch.directives import OPTIONS, Directive, own, parse_directive
 from sifwright.launch.model import Job, JobRequest
 
 # Schedulers read directives with rules of their own for blanks, quotes, backslashes and '#'.
@@ -97,7 +97,7 @@ def _options(site: Site, request: JobRequest) -> Iterator[Problem]:
 
 def _forms(site: Site, request: JobRequest) -> Iterator[Problem]:
     for text in request.directives:
-        directive = given(site, text)
+        directive = parse_directive(site, text)
         if not _DIRECTIVE.fullmatch(text) or (directive.name == "l" and "=" not in directive.value):
             message, fix = "is no NAME or NAME=VALUE of a directive", f"As in mem=480G. {_PLAIN}"
             yield Problem(where=f"--directive {quoted(text)}", what=message, fix=fix)
@@ -135,7 +135,7 @@ def contradictions(job: Job) -> Iterator[Problem]:
     written = own(replace(job, request=replace(request, directives=())))
     seen = {OPTIONS[site.scheduler].get(field, ""): field for field in _asked(request)}
     for text in request.directives:
-        directive, where = given(site, text), f"--directive {text}"
+        directive, where = parse_directive(site, text), f"--directive {text}"
         mine = written.get(directive.key)
         if directive.key in seen:
             message = f"--{seen[directive.key].replace('_', '-')} says it, too"

@@ -63,7 +63,7 @@ class Directive:
         return f"{self.name} {self.value.partition('=')[0]}" if self.name in _MANY else self.name
 
 
-def given(site: Site, text: str) -> Directive:
+def parse_directive(site: Site, text: str) -> Directive:
     """Return the directive of `--directive NAME[=VALUE]`, under its long name."""
     name, _, value = text.lstrip("-").partition("=")
     known = dict(pair.split("=") for pair in _LONG.get(site.scheduler, "").split())
@@ -96,12 +96,12 @@ def interactive(job: Job) -> str:
 def further(site: Site, request: JobRequest) -> list[Directive]:
     """Return the site's directives, replaced or followed by those of the request."""
     wanted = [
-        given(site, name if value is True else f"{name}={value}")
+        parse_directive(site, name if value is True else f"{name}={value}")
         for name, value in site.job.directives.items()
         if value
     ]
     wanted += _options(site, request)
-    wanted += [given(site, text) for text in request.directives]
+    wanted += [parse_directive(site, text) for text in request.directives]
     return list({directive.key: directive for directive in wanted}.values())
 
 

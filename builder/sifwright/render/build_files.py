@@ -99,7 +99,7 @@ def _after_others(plan: Plan, number: int, *lines: str) -> str:
     return "\n".join([lines[0], "umask 022", *before, *lines[1:], ""])
 
 
-def kept(plan: Plan) -> Iterator[LayerFile]:
+def list_kept_files(plan: Plan) -> Iterator[LayerFile]:
     """Yield the files that the image keeps: the layers' tests, the program for them, the plan."""
     yield _file("/opt/sifwright/trap", "render/templates/trap.sh")
     yield _file("/opt/sifwright/run-tests", "render/templates/run-tests.sh")

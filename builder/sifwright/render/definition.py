@@ -72,7 +72,7 @@ def render_definition(plan: Plan, start: Mapping[str, object]) -> str:
         plan=plan,
         **start,
         steps=steps,
-        record=_carried(build_files.kept(plan)) if is_whole else "",
+        record=_carried(build_files.list_kept_files(plan)) if is_whole else "",
         environment=[line for step in plan.steps for line in build_files.exports(step)],
         labels=list(labels(plan)),
         runscript=build_files.RUNSCRIPT,

@@ -34,7 +34,7 @@ def _copied(plan: Plan, programs: Iterable[LayerFile]) -> Iterator[LayerFile]:
     yield from _moved(programs, build_files.BUILD, "runner")
     for step in plan.steps:
         yield from _moved(build_files.of_step(step), build_files.BUILD, "")
-    yield from _moved(build_files.kept(plan), "/opt/sifwright", "kept")
+    yield from _moved(build_files.list_kept_files(plan), "/opt/sifwright", "kept")
 
 
 def _moved(files: Iterable[LayerFile], start: str, folder: str) -> Iterator[LayerFile]:

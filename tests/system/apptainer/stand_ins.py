@@ -66,7 +66,8 @@ class StandIn:
         if not self.below:
             return ubuntu.rules()
         debian = debian_archive.address("debian")
-        security = debian_archive.address("debian-security") or debian_archive.beside(debian)
+        security = debian_archive.address("debian-security")
+        security = security or debian_archive.derive_security_address(debian)
         return {ARCHIVE: debian, f"{ARCHIVE}-security": security}
 
     def make_project(self, folder: Path) -> Path:

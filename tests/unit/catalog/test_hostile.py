@@ -90,7 +90,9 @@ def _check_record(post: str, values: list[str], shells: Shells) -> None:
 def _check_tests(plan: Plan, values: list[str]) -> None:
     """Check that the program run-tests hands them to test.sh, too."""
     with tempfile.TemporaryDirectory() as folder:
-        kept = {file.path.rpartition("/")[2]: file.data for file in build_files.kept(plan)}
+        kept = {
+            file.path.rpartition("/")[2]: file.data for file in build_files.list_kept_files(plan)
+        }
         for name in ("run-tests", "plan.json"):
             Path(folder, name).write_bytes(kept[name])
         test = Path(folder, "tests", "tool", "test.sh")

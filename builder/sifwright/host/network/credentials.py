@@ -9,14 +9,14 @@ from typing import Any
 
 def basic(registry: str) -> str:
     """Return the value of the header Authorization; '' without a login for this registry."""
-    user, password = known(registry)
+    user, password = find_login(registry)
     if not user:
         return ""
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
-def known(registry: str) -> tuple[str, str]:
-    """Name and password; the name is empty without a login for this registry.
+def find_login(registry: str) -> tuple[str, str]:
+    """Return name and password; the name is empty without a login for this registry.
 
     The environment's, as Apptainer takes it, is for any registry.
     """

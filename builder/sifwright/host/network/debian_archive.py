@@ -43,7 +43,7 @@ def address(archive: str, rules: Sequence[MirrorRule] | None = None) -> str:
     return target if target != archive else mirrors.redirect(rules, apt_mirror.mirror(archive))
 
 
-def beside(mirror: str) -> str:
+def derive_security_address(mirror: str) -> str:
     """Return where mirrors of Debian have the security archive, as layer base-debian takes it."""
     return f"{mirror.rstrip('/')}-security" if mirror else ""
 

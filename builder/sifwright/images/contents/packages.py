@@ -86,11 +86,11 @@ def _debian(texts: Mapping[bytes, bytes], tree: Mapping[bytes, LayeredNode]) -> 
         facts = _headers(stanza)
         if facts["Package"] is None or "installed" not in str(facts["Status"]).split():
             continue
-        name, arch = _one(facts, "Package"), _one(facts, "Architecture")
+        name, arch = _read_field(facts, "Package"), _read_field(facts, "Architecture")
         yield Package(
             kind="debian",
             name=name,
-            version=_one(facts, "Version"),
+            version=_read_field(facts, "Version"),
             architecture=arch,
             licence=_debian_licence(name, texts, tree),
             texts=(f"/usr/share/doc/{name}/copyright",),
@@ -133,13 +133,13 @@ def _python(texts: Mapping[bytes, bytes]) -> Iterator[Package]:
     for path, text in texts.items():
         match = _METADATA.fullmatch(path)
         # A folder of metadata without its file is a rest.
-        if match is None or not text or _one(facts := _headers(text), "Name") == "":
+        if match is None or not text or _read_field(facts := _headers(text), "Name") == "":
             continue
         folder = match[1]
         yield Package(
             kind="python",
-            name=_one(facts, "Name"),
-            version=_one(facts, "Version"),
+            name=_read_field(facts, "Name"),
+            version=_read_field(facts, "Version"),
             licence=_python_licence(facts),
             files=tuple(_recorded(folder, texts.get(folder + b"/RECORD", b""))),
             folder=_format_path(folder),
@@ -185,18 +185,18 @@ def _recorded(folder: bytes, record: bytes) -> Iterator[bytes]:
 
 def _python_licence(facts: Message) -> str:
     """Return License-Expression (PEP 639), else a short License, else that of the classifiers."""
-    licence = _one(facts, "License")
+    licence = _read_field(facts, "License")
     short = licence if len(licence) <= _SHORT and "\n" not in licence else ""
     parts = [str(line).split(" :: ") for line in facts.get_all("Classifier", ())]
     named = [part[-1] for part in parts if part[0] == "License" and len(part) > 1]
-    return _one(facts, "License-Expression") or short or ", ".join(named) or _UNKNOWN
+    return _read_field(facts, "License-Expression") or short or ", ".join(named) or _UNKNOWN
 
 
 def _headers(text: bytes) -> Message:
     return BytesHeaderParser().parsebytes(text)
 
 
-def _one(facts: Message, name: str) -> str:
+def _read_field(facts: Message, name: str) -> str:
     return str(facts[name] or "").strip()
 
 

@@ -33,7 +33,7 @@ def facts_of(source: str, *, processor: str, progress: Progress) -> ImageFacts:
 def contents_of(source: str, *, processor: str, progress: Progress) -> ImageContents:
     """Return what is read of an image, whether it is known or not. Raise as `facts_of` does."""
     with refused(source), Timer(progress) as timer:
-        return _found(parse_name.parse(source), processor).read(timer)
+        return _find_image(parse_name.parse(source), processor).read(timer)
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def _facts(source: Source, processor: str, timer: Timer) -> ImageFacts:
     asked = registry_image.key(source, processor) if source.kind == "docker" else ""
     if known := _known(asked):
         return known
-    image = _found(source, processor)
+    image = _find_image(source, processor)
     if known := _known(image.key):
         return known
     facts = _told(source, image.read(timer))
@@ -59,7 +59,7 @@ def _facts(source: Source, processor: str, timer: Timer) -> ImageFacts:
     return facts
 
 
-def _found(source: Source, processor: str) -> FoundImage:
+def _find_image(source: Source, processor: str) -> FoundImage:
     # Each needs libraries that the others have no use for.
     from sifwright.images.oci import oci_layout  # noqa: PLC0415
     from sifwright.images.sources import archive, docker_engine, registry_image, sif_image  # noqa: PLC0415

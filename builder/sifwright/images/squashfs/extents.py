@@ -55,7 +55,7 @@ class RelocatedLayer:
     def span(self, span: Span) -> Span:
         """Return the span of a file in the joined squashfs."""
         fragment = NO_FRAGMENT if span.fragment == NO_FRAGMENT else self.numbers[span.fragment]
-        start = _place(self.extents, span.start) if span.packed_bytes else 0
+        start = _relocate(self.extents, span.start) if span.packed_bytes else 0
         return span._replace(start=start, fragment=fragment)
 
 
@@ -73,7 +73,7 @@ def move(
     if extents and extents[-1].start + extents[-1].size > squashfs.superblock.bytes_used:
         raise BadSquashfs("is damaged: a file that is not all there")
     fragments = tuple(
-        (_place(extents, table[fragment][0]), table[fragment][1]) for fragment in used
+        (_relocate(extents, table[fragment][0]), table[fragment][1]) for fragment in used
     )
     numbers = {fragment: first_fragment + index for index, fragment in enumerate(used)}
     return RelocatedLayer(extents, fragments, numbers)
@@ -98,7 +98,7 @@ def _placed(extents: Iterable[Extent], target: int) -> Iterator[Extent]:
         target += extent.size
 
 
-def _place(extents: tuple[Extent, ...], start: int) -> int:
+def _relocate(extents: tuple[Extent, ...], start: int) -> int:
     """Return the new offset of a byte of the layer."""
     extent = extents[bisect_right(extents, start, key=lambda known: known.start) - 1]
     return extent.target + start - extent.start

@@ -29,7 +29,7 @@ _OTHERS = (
     *("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "NVCC_", "MAKEFLAGS", "MFLAGS"),
     *("CMAKE_ARGS", "CMAKE_BUILD_TYPE", "USE_", "BUILD_", "TORCH_", "PYTORCH_", "HOROVOD_"),
 )
-# The folder of an image for the files of `build_files.kept`; an installation stands for it.
+# The folder of an image for its kept files (build_files.py); an installation stands for it.
 _KEPT = "/opt"
 TEST_FAILED = "the test failed in the installation"
 
@@ -93,14 +93,14 @@ class HostSteps:
 
         They run from `scratch`: a version in use keeps its own until these pass.
         """
-        with _made(self.scratch):
+        with _make_scratch(self.scratch):
             kept = kept_files(self.plan, self.folder)
             with name_folder_in_errors(self.scratch, TEMPORARY_FIX):
                 write_files(self.scratch, kept.values(), _KEPT)
             return run_tests(self.scratch, layers, self.scratch, self.log, self.watcher)
 
     def _run(self, number: int) -> None:
-        with _made(self.scratch):
+        with _make_scratch(self.scratch):
             build = self.scratch / "build"
             with name_folder_in_errors(self.scratch, TEMPORARY_FIX):
                 self._write_build(build, number)
@@ -123,7 +123,7 @@ def kept_files(plan: Plan, folder: Path) -> dict[str, LayerFile]:
     """Return the files of the plan and its tests, by their names below the folder."""
     tests = host_script.test_script(plan, folder)
     runner = LayerFile.of_text(f"{_KEPT}/{host_script.RUN_TESTS}", tests)
-    files_of = (*build_files.kept(plan), runner)
+    files_of = (*build_files.list_kept_files(plan), runner)
     return {str(Path(file.path).relative_to(_KEPT)): file for file in files_of}
 
 
@@ -143,7 +143,7 @@ def run_tests(
 
 
 @contextmanager
-def _made(folder: Path) -> Iterator[None]:
+def _make_scratch(folder: Path) -> Iterator[None]:
     """Make an empty folder that is gone afterwards. A run that was killed may have left one."""
     remove(folder)
     with name_folder_in_errors(folder, TEMPORARY_FIX):

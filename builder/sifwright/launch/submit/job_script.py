@@ -82,7 +82,7 @@ def longest(submission: Submission) -> float:
     """
     site = submission.site
     of_site = {directive.key for directive in further(site, request())}
-    given = {directives.given(site, text).key for text in submission.directives}
+    given = {directives.parse_directive(site, text).key for text in submission.directives}
     limit = site.builds.hours if site.builds and not given & of_site else 0
     return limit or math.inf
 
@@ -91,7 +91,7 @@ def _directives(submission: Submission, job: BuildJob, log: Path) -> list[Direct
     """Return the directives of a job; those of the user replace all others."""
     scheduler, site = submission.scheduler, submission.site
     of_site = further(site, request())
-    given = [directives.given(site, text) for text in submission.directives]
+    given = [directives.parse_directive(site, text) for text in submission.directives]
     wanted = replace(job.resources, hours=min(job.resources.hours, longest(submission)))
     title = "N" if scheduler.name == "pbs" else "job-name"
     pairs = [(title, job.name), *scheduler.resources(wanted), *scheduler.output(str(log))]

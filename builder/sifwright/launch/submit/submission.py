@@ -96,7 +96,7 @@ def _facts(site: Site) -> tuple[object, ...]:
 def _decided(site: Site, given: Sequence[str]) -> Iterator[Problem]:
     """Yield directives that would contradict a job that builds."""
     for text in given:
-        if directives.given(site, text).name in _DECIDED[site.scheduler]:
+        if directives.parse_directive(site, text).name in _DECIDED[site.scheduler]:
             message = "jobs that build have a log of their own, and are no arrays"
             yield Problem(where=f"--directive {text}", what=message, fix="Leave it out.")
 
@@ -128,7 +128,7 @@ def _of_another(site: Site, scheduler: str) -> Site:
 def _require_account(site: Site, given: Collection[str]) -> None:
     """Raise `UsageError` if the site refuses jobs without an account and none is named."""
     name = site.scheduler
-    named = {directives.given(site, text).name for text in given}
+    named = {directives.parse_directive(site, text).name for text in given}
     if not site.job.needs_account or account(name):
         return
     if ACCOUNT_DIRECTIVES[name] not in named:

@@ -78,7 +78,7 @@ def compose(
     built = datetime.fromtimestamp(context.options.epoch, UTC).isoformat(timespec="seconds")
     files = list(singularity_metadata.files(plan, context.definition, metadata.base, built))
     how = PackOptions(compression=plan.site.compression, log=context.log, fix=context.watcher.fix)
-    added = [*files, *build_files.kept(plan)]
+    added = [*files, *build_files.list_kept_files(plan)]
     packed = pack_files(added, metadata.modes, work_dir / "metadata", how)
     parts = [*layers, partition_of(packed, "metadata", is_system=False)]
     is_flat = context.options.layout == "flat"

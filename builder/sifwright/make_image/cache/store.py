@@ -96,7 +96,7 @@ class Store(Entries):
         with cache_folder.translate_errors(self.root):
             manifest.create(key, staging, facts)
             files.sync_folder(staging)
-            while not self._place(staging, key):
+            while not self._take_name(staging, key):
                 if (other := self.get(key)) is not None:
                     return other, False
             return manifest.load(key, self.path(key)), True
@@ -129,10 +129,10 @@ class Store(Entries):
 
     def put_back(self, key: str, aside: Path) -> None:
         """Undo `move_away`, unless there is a new one by now."""
-        if not self._place(aside, key):
+        if not self._take_name(aside, key):
             tempdirs.remove(aside)
 
-    def _place(self, folder: Path, key: str) -> bool:
+    def _take_name(self, folder: Path, key: str) -> bool:
         """Give the folder the entry's name, for good; False if the name is taken."""
         try:
             folder.rename(self.path(key))

@@ -117,7 +117,7 @@ def login(reference: Reference) -> dict[str, Any] | None:
 
     None: nothing is said of logins, and podman looks for its own.
     """
-    user, password = credentials.known(reference.registry)
+    user, password = credentials.find_login(reference.registry)
     own = {"username": user, "password": password} if user else None
     return own or credentials.token(reference.registry)
 

@@ -121,7 +121,7 @@ class DockerSteps:
         return [source for result in results for source in result.used]
 
     def with_plan(self, lower: str) -> str:
-        build, files = self.build, list(build_files.kept(self.plan))
+        build, files = self.build, list(build_files.list_kept_files(self.plan))
         key = build.key(lower, archives.ENTER, [[file.path, file.data.decode()] for file in files])
         if image := build.find_result(key):
             return image

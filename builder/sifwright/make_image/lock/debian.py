@@ -159,7 +159,7 @@ def _address(archive: str) -> str:
     """Return this machine's address of an archive; raises `MachineError`."""
     address = debian_archive.address(archive)
     if not address and archive == SECURITY:
-        address = debian_archive.beside(debian_archive.address(DEBIAN))
+        address = debian_archive.derive_security_address(debian_archive.address(DEBIAN))
     if not address and archive not in {DEBIAN, SECURITY}:
         address = archive
     if not address:

@@ -62,7 +62,7 @@ def values(base: BaseImage) -> dict[str, str]:
     addresses = {
         "debian-mirror": mirror,
         "debian-security-mirror": debian_archive.address(SECURITY)
-        or debian_archive.beside(named or mirror),
+        or debian_archive.derive_security_address(named or mirror),
         "MirrorURL": redirected if redirected != url else "",
         "From": str(base.reference) if base.is_redirected else "",
     }

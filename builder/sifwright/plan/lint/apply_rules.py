@@ -146,7 +146,7 @@ def _kind(rules: set[str]) -> type[SifwrightError]:
 def _of_site(site: Site, locate: Locate) -> Iterator[Finding]:
     """Yield what is wrong with the site's own facts, and its limits and assumptions."""
     for rule, find in site_rules.RULES.items():
-        yield from _found(rule, find(site), site, locate)
+        yield from _make_findings(rule, find(site), site, locate)
     for key in ("limits", "unverified"):
         for number, text in enumerate(getattr(site, key)):
             yield Finding(rule=key, severity="note", where=locate((key, number)), what=text)
@@ -155,7 +155,7 @@ def _of_site(site: Site, locate: Locate) -> Iterator[Finding]:
 def _of_image(plan: Plan, locate: Locate) -> Iterator[Finding]:
     """Yield what is wrong with an image at its site, though its layers go together."""
     for rule, find in image_rules.RULES.items():
-        yield from _found(rule, find(plan), plan.site, locate)
+        yield from _make_findings(rule, find(plan), plan.site, locate)
 
 
 def _refused(problem: Problem) -> Finding:
@@ -169,7 +169,9 @@ def _refused(problem: Problem) -> Finding:
     )
 
 
-def _found(rule: str, hits: Iterator[Violation], site: Site, locate: Locate) -> Iterator[Finding]:
+def _make_findings(
+    rule: str, hits: Iterator[Violation], site: Site, locate: Locate
+) -> Iterator[Finding]:
     for hit in hits:
         told = texts()[rule]
         answer = _answer(site, hit, rule) if told["severity"] == "warning" else ""

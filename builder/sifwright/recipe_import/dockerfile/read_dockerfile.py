@@ -186,7 +186,9 @@ class _DockerfileReader:
         self, item: Instruction, paths: list[Path], target: str, layer_folder: str = ""
     ) -> copies.StagedFiles:
         mode = int(dict(item.flags).get("chmod") or "0", 8)
-        staged = copies.copied(self.context, paths, target, layer_folder or self._place(item), mode)
+        staged = copies.copied(
+            self.context, paths, target, layer_folder or self._choose_folder(item), mode
+        )
         if Path() in paths and self.context.is_assumed:
             count = f"{len(staged.files)} file{'s' * (len(staged.files) != 1)}"
             text = f"{item.name} . takes {self.context.root} ({count}); --context names another"
@@ -211,7 +213,8 @@ class _DockerfileReader:
         plain = []
         for path in self.context.find(source):
             first = next(self.context.entries(path))
-            staged = None if first.is_folder else copies.archive(first, self._place(item), target)
+            folder = self._choose_folder(item)
+            staged = None if first.is_folder else copies.archive(first, folder, target)
             if staged:
                 self._stage(item, staged, target)
             else:
@@ -219,7 +222,7 @@ class _DockerfileReader:
         if plain:
             self._stage(item, self._copied(item, plain, target), target)
 
-    def _place(self, item: Instruction) -> str:
+    def _choose_folder(self, item: Instruction) -> str:
         """Return a new folder for the next copy: one ADD may unpack several archives."""
         pieces = reversed(self.draft.pieces)
         before = sum(1 for _ in takewhile(lambda piece: piece.line == item.line, pieces))

@@ -91,7 +91,8 @@ class Auditor:
             return self.data.below(f"{distribution}-security")
         if distribution == "debian":
             archive = debian_archive.address("debian")
-            return debian_archive.address("debian-security") or debian_archive.beside(archive)
+            security = debian_archive.address("debian-security")
+            return security or debian_archive.derive_security_address(archive)
         rules = mirrors.load().of("apt")
         for text in self.contents.sources.values():
             for plain, suite, deb822 in _RELEASE.findall(text):

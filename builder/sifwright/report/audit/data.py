@@ -87,7 +87,7 @@ def saved(folder: str, source: AuditData) -> Iterator[None]:
             # Also if the index has none of the packages.
             (new / PYPI).mkdir(parents=True)
         for address, data in kept.items():
-            if path := _place(address, source.places):
+            if path := _choose_path(address, source.places):
                 (new / path).parent.mkdir(parents=True, exist_ok=True)
                 (new / path).write_bytes(data)
         new.mkdir(exist_ok=True)
@@ -95,7 +95,7 @@ def saved(folder: str, source: AuditData) -> Iterator[None]:
         new.rename(target)
 
 
-def _place(address: str, places: Mapping[str, str]) -> str:
+def _choose_path(address: str, places: Mapping[str, str]) -> str:
     """Return the path of a file in the data; nothing for an address that leads elsewhere."""
     for start, folder in places.items():
         rest = address.removeprefix(start).strip("/")

@@ -86,7 +86,7 @@ def _differences(
             yield _difference("added", new.tree[path], new.names)
         elif after is None:
             yield _difference("removed", before, old.names)
-        elif message := _what(before.node, after.node, same=path not in other):
+        elif message := _describe_changes(before.node, after.node, same=path not in other):
             yield _difference("changed", after, new.names, message)
 
 
@@ -104,7 +104,7 @@ def _difference(
     )
 
 
-def _what(old: ListedPath, new: ListedPath, *, same: bool) -> tuple[str, ...]:
+def _describe_changes(old: ListedPath, new: ListedPath, *, same: bool) -> tuple[str, ...]:
     """Return the differences, as `old -> new` if that is short."""
     if old.kind != new.kind:
         return (f"{old.kind} -> {new.kind}",)

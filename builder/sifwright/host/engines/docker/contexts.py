@@ -124,7 +124,7 @@ def check() -> None:
     try:
         data = config.load_general_config()
         _check(data)
-        with _said("a login in it is not NAME:PASSWORD in base64"):
+        with _replace_message("a login in it is not NAME:PASSWORD in base64"):
             auth.load_config(config_dict=data)
     except (errors.DockerException, AttributeError, TypeError, ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else one_line(error)
@@ -142,16 +142,16 @@ def _check(data: object) -> None:
         for key, inner_value in value.items() if inner and value else ():
             typed(f"{quoted(key)} of '{name}'", inner_value, inner)
     for key, inner_value in (values.get("auths") or {}).items():
-        with _said(f"the login of {quoted(key)} is not NAME:PASSWORD in base64"):
+        with _replace_message(f"the login of {quoted(key)} is not NAME:PASSWORD in base64"):
             auth.parse_auth({key: inner_value}, raise_on_error=True)
     for key, inner_value in values.get("HttpHeaders", {}).items():
-        with _said(f"{quoted(key)} of 'HttpHeaders' cannot be sent"):
+        with _replace_message(f"{quoted(key)} of 'HttpHeaders' cannot be sent"):
             check_header_validity((key, inner_value or ""))
             f"{key}{inner_value}".encode("latin-1")
 
 
 @contextmanager
-def _said(message: str) -> Iterator[None]:
+def _replace_message(message: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError):
