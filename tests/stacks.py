@@ -170,7 +170,7 @@ class Sif:
 
     words: tuple[object, ...]
     path: Path
-    work: Path
+    workdir: Path
 
     def run(self, *command: object, **environment: str) -> subprocess.CompletedProcess[str]:
         pairs = [f"--env={name}={value}" for name, value in environment.items()]
@@ -184,7 +184,7 @@ class Sif:
     def test(self, layer: str, **options: str) -> subprocess.CompletedProcess[str]:
         """Run a layer's test.sh as the build did, but with other options."""
         script = (ROOT / "defs" / "layers" / _tester(layer) / "test.sh").read_text()
-        (self.work / "test.sh").write_text(script)
+        (self.workdir / "test.sh").write_text(script)
         plan = json.loads((self.path.parent / "plan.json").read_text())
         step = next(step for step in plan["steps"] if step["layer"] == layer)
         values = {name: text(entry["value"]) for name, entry in step["options"].items()}
@@ -205,7 +205,7 @@ def opened(engine: str, path: Path, folder: Path) -> Sif:
 
 def sums_of_horovod(sif: Sif, *options: str) -> list[tuple[str, ...]]:
     """Return the lines of two ranks of horovodrun: rank, sums, controller."""
-    (sif.work / "add_up.py").write_text(HOROVOD)
+    (sif.workdir / "add_up.py").write_text(HOROVOD)
     words = ("horovodrun", "-np", "2", "--disable-cache", *options)
     output = sif.says(*words, "python", "/mnt/add_up.py")
     return sorted(re.findall(r"rank (\d) (\[.*?\]) of 2 (\w+)", output))

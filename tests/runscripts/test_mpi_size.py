@@ -137,7 +137,7 @@ def test_a_part_of_the_ranks_may_have_an_mpi(rank: Runner, start: str) -> None:
 
 def test_one_rank_is_not_watched(runner: Runner, libraries: Path) -> None:
     alone = runner.having(PYTHONPATH=str(libraries), FAKE_SIZE="3")
-    show = "import sys, mpi4py.MPI; print([type(one).__name__ for one in sys.meta_path])"
+    show = "import sys, mpi4py.MPI; print([type(finder).__name__ for finder in sys.meta_path])"
     done = alone.run("conda-python-distributed", "-c", show)
     assert done.returncode == 0
     assert "Watcher" not in done.stdout
@@ -168,7 +168,7 @@ def test_without_a_path_none_is_left(rank: Runner) -> None:
 
 def test_nothing_is_imported_for_it(rank: Runner) -> None:
     """Import nothing more than Python itself; Debian's has a sitecustomize of its own."""
-    show = "import sys; print(*sys.modules, *(type(one).__name__ for one in sys.meta_path))"
+    show = "import sys; print(*sys.modules, *(type(finder).__name__ for finder in sys.meta_path))"
     names = [
         set(item.run("conda-python-distributed", "-c", show).stdout.split())
         for item in (rank, rank.having(SIFWRIGHT_MPI_CHECK="0"))

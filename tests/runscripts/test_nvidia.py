@@ -36,7 +36,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvidia, "uuids", lambda: known)
 
 
-def seen(value: str) -> list[str]:
+def list_names(value: str) -> list[str]:
     result = devices.visible(NVIDIA | {nvidia.VARIABLE: value})
     assert result is not None
     return result.names
@@ -62,7 +62,7 @@ def seen(value: str) -> list[str]:
 )
 @pytest.mark.usefixtures("node")
 def test_a_list_ends_at_the_first_that_is_no_gpu(value: str, names: list[str]) -> None:
-    assert seen(value) == names
+    assert list_names(value) == names
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_list_ends_at_the_first_that_is_no_gpu(value: str, names: list[str]) -
 def test_a_list_that_gives_no_gpu_is_refused(value: str, reason: str) -> None:
     """Refuse the list: CUDA sees no device then, and torch trained on CPUs with exit status 0."""
     with pytest.raises(LaunchError, match=f"CUDA_VISIBLE_DEVICES='{value}' {reason}"):
-        seen(value)
+        list_names(value)
 
 
 def test_uuids_that_the_driver_does_not_tell(tmp_path: Path) -> None:

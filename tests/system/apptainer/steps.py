@@ -36,13 +36,13 @@ import json, os, stat, sys, zlib
 LEFT_OUT = set(sys.argv[2:])
 def attributes(path):
     names = [name for name in os.listxattr(path, follow_symlinks=False) if name[:5] == "user."]
-    found = {}
+    values = {}
     for name in [*names, "security.capability"]:
         try:
-            found[name] = os.getxattr(path, name, follow_symlinks=False).hex()
+            values[name] = os.getxattr(path, name, follow_symlinks=False).hex()
         except OSError:
             pass
-    return found
+    return values
 def content(path, status):
     if stat.S_ISLNK(status.st_mode):
         return os.fsdecode(os.readlink(path))

@@ -16,7 +16,7 @@ from tests.conftest import run, sifwright
 from tests.system.apptainer.steps import POPULATE, differences
 from tests.system.apptainer.test_squash import CASES, DOUBTED
 from tests.system.apptainer.toys import Toy, succeeded
-from tests.system.apptainer.wholes import seen, whole, without_times
+from tests.system.apptainer.wholes import list_tree, whole, without_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,12 +158,12 @@ def test_every_way_gives_the_tree_that_is_built_by_hand(
     cold, steps = tmp_path / "cold", tmp_path / "steps"
     first = built(tiny, layers, "flat", cold)
     expected = whole(first, tmp_path / "first", "cases")
-    users = seen(engine, first, "cases")
+    users = list_tree(engine, first, "cases")
     images = ((stepwise, "layered", steps), (built, "flat", steps), (built, "layered", cold))
     for number, (make, layout, cache) in enumerate(images):
         sif = make(tiny, layers, layout, cache)
         assert different(expected, whole(sif, tmp_path / f"{number}", "cases"), COMMON) == {}
-        assert different(users, seen(engine, sif, "cases"), COMMON) == {}
+        assert different(users, list_tree(engine, sif, "cases"), COMMON) == {}
     for number, build in enumerate((by_hand, by_single_file)):
         sif = build(engine, tiny, tmp_path / f"by-hand-{number}.sif")
         hand = without_times(whole(sif, tmp_path / f"hand-{number}", ""))

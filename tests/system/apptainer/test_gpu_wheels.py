@@ -179,7 +179,7 @@ import importlib, json, torch
 # No torchvision for the newest torch is known.
 if not torch.__version__.startswith("2.15."):
     print("torchvision", importlib.import_module("torchvision").__version__)
-archs = [one for one in torch._C._cuda_getArchFlags().split() if one.startswith("sm_")]
+archs = [name for name in torch._C._cuda_getArchFlags().split() if name.startswith("sm_")]
 pins = open("/opt/sifwright/constraints.txt").read().split()
 print(json.dumps([torch.version.cuda, archs, pins]))
 """

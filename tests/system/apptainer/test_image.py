@@ -107,10 +107,10 @@ numbers = torch.arange(8.0)
 compiled = torch.compile(lambda x: torch.sin(x) + x * x)
 torch.distributed.barrier()
 assert torch.allclose(compiled(numbers), torch.sin(numbers) + numbers * numbers)
-found = [""] * torch.distributed.get_world_size()
-torch.distributed.all_gather_object(found, os.environ["TORCHINDUCTOR_CACHE_DIR"])
+folders = [""] * torch.distributed.get_world_size()
+torch.distributed.all_gather_object(folders, os.environ["TORCHINDUCTOR_CACHE_DIR"])
 if torch.distributed.get_rank() == 0:
-    print(len(found), *set(found))
+    print(len(folders), *set(folders))
 torch.distributed.destroy_process_group()
 # Now and then a rank aborts as its interpreter ends: "terminate called without an active
 # exception" (torch 2.13.0, loaded machine). All that is looked at here is done by then.

@@ -87,7 +87,7 @@ def full(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Sif:
     "accelerate", "transformers", "deepspeed", by="make test-slow", depth="ran on CPUs"
 )
 def test_two_ranks_train(full: Sif) -> None:
-    (full.work / "train.py").write_text(TRAIN)
+    (full.workdir / "train.py").write_text(TRAIN)
     output = full.says("conda-python-distributed", "--nproc-per-node", "2", "train.py")
     lines = [line for line in output.splitlines() if line.endswith(("True", "False"))]
     names = ("accelerate", "deepspeed", "ended")

@@ -25,10 +25,10 @@ C = """
 int main(void)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING], number[32];
-    int length, rank, sum, one = 1;
+    int length, rank, sum, unit = 1;
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(&unit, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Get_library_version(version, &length);
     sscanf(version, "MPICH Version: %31s", number);
     if (rank == 0)
@@ -81,12 +81,12 @@ def host_mpich(tmp_path: Path) -> Path:
 
 def test_a_hosts_mpich_takes_the_place_of_the_images(with_mpich: Sif, host_mpich: Path) -> None:
     """Prove the limit as well: mpi4py built with 5.0 asks for more than 3.4 has."""
-    (with_mpich.work / "program.c").write_text(C)
+    (with_mpich.workdir / "program.c").write_text(C)
     assert with_mpich.says("mpicc", "/mnt/program.c", "-o", "/mnt/program") == ""
     assert with_mpich.says(*IN_MPICH, "/mnt/program") == "MPICH 5.0.1, 2 ranks\n"
 
-    shutil.copytree(host_mpich / "lib", with_mpich.work / "lib")
-    shutil.copytree(host_mpich / "bin", with_mpich.work / "bin")
+    shutil.copytree(host_mpich / "lib", with_mpich.workdir / "lib")
+    shutil.copytree(host_mpich / "bin", with_mpich.workdir / "bin")
     bound = {"LD_LIBRARY_PATH": "/mnt/lib"}
     launcher = (f"/mnt/bin/{IN_MPICH[0]}", *IN_MPICH[1:])
     assert with_mpich.says(*launcher, "/mnt/program", **bound) == "MPICH 3.4.3, 2 ranks\n"

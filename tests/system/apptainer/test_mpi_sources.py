@@ -122,7 +122,7 @@ def test_a_hosts_mpich_takes_the_place_of_the_images(sif: Sif, release: Release)
     words = (*IN_MPICH, "python", "-c", WHICH)
     assert libraries(sif.says(*words)) == ["3 /opt/mpich/lib/libmpi.so.12"] * 2
     for version in HOSTS[release.version.rpartition(".")[0]]:
-        stacks.wheel_of_mpich(version, sif.work / version)
+        stacks.wheel_of_mpich(version, sif.workdir / version)
         output = sif.says(
             f"/mnt/{version}/bin/{words[0]}", *words[1:], LD_LIBRARY_PATH=f"/mnt/{version}/lib"
         )

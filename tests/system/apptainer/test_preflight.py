@@ -40,7 +40,7 @@ def _fake(folder: Path, name: str, version: str, help_text: str = "") -> None:
     (folder / name).chmod(0o755)
 
 
-def _said(plan: Plan, output: Path) -> str:
+def _refuse(plan: Plan, output: Path) -> str:
     # Nothing is asked of the network.
     build = dataclasses.replace(preflight.cold_build(plan, output), first=len(plan.steps))
     with pytest.raises(MachineError) as caught:
@@ -55,7 +55,7 @@ def test_an_old_engine_and_an_old_mksquashfs(
     _fake(tmp_path, "apptainer", "apptainer version 1.0.3-1.el8")
     _fake(tmp_path, "mksquashfs", "", help_text="mksquashfs version 4.3 (2014/05/12)")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    message = _said(plan, tmp_path)
+    message = _refuse(plan, tmp_path)
     assert f"{tmp_path}/apptainer: apptainer 1.0.3 is too old; apptainer 1.1.0 or" in message
     assert "install-apptainer" in message
     assert "mksquashfs 4.3 is too old" in message
@@ -65,7 +65,7 @@ def test_an_old_engine_and_an_old_mksquashfs(
 def test_another_processor(plan: Plan, tmp_path: Path) -> None:
     other = "aarch64" if os.uname().machine == "x86_64" else "x86_64"
     site = dataclasses.replace(plan.site, processor=other)
-    message = _said(dataclasses.replace(plan, site=site), tmp_path)
+    message = _refuse(dataclasses.replace(plan, site=site), tmp_path)
     assert f"site 'local' has {other} processors, this machine {os.uname().machine}" in message
     assert f"Build on a machine with {other} processors: docs/how-to/build-elsewhere.md" in message
 
@@ -107,7 +107,7 @@ def test_what_an_ordinary_user_lacks(
     monkeypatch.setattr(host_checks, "FUSE", tmp_path / "fuse")
     monkeypatch.setattr(host_checks, "USER_NAMESPACES", limit)
     monkeypatch.setattr(host_checks, "_file_system", lambda _: "lustre")
-    message = _said(plan, tmp_path)
+    message = _refuse(plan, tmp_path)
     for text in (
         *(f"{file}: user '", f"{tmp_path}/missing: user '"),
         "sudo usermod --add-subuids 165536-231071 --add-subgids 165536-231071",

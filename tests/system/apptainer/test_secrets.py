@@ -18,9 +18,7 @@ PLACES = (
     *("git-credentials", "http-proxy", "all-proxy", "mirror", "conda-token", "apt-proxy"),
     *("token-variable", "secret-file", "secret-variable", "no-proxy", "find-links", "ca-file"),
 )
-CANARIES = {
-    place: f"canary{number:02}{place.replace('-', '')}" for number, place in enumerate(PLACES)
-}
+CANARIES = {kind: f"canary{number:02}{kind.replace('-', '')}" for number, kind in enumerate(PLACES)}
 
 
 @pytest.fixture

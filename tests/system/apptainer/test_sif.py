@@ -59,13 +59,13 @@ def sif(contents: Contents[Partition], tmp_path_factory: pytest.TempPathFactory)
     return target
 
 
-def _said(*command: object) -> str:
+def _run(*command: object) -> str:
     return succeeded(run(command)).stdout
 
 
 def _execute(engine: str, sif: Path, script: str) -> list[str]:
     flags = ["--userns", "--containall", "--no-home"]
-    return _said(engine, "--quiet", "exec", *flags, sif, "/bin/sh", "-c", script).split()
+    return _run(engine, "--quiet", "exec", *flags, sif, "/bin/sh", "-c", script).split()
 
 
 def _normalised(sif: Path) -> bytes:
@@ -90,14 +90,14 @@ def test_bytes_are_those_of_the_engines_own_tools(
     add = [engine, "sif", "add", "--groupid", "1"]
     (tmp_path / "def").write_bytes(contents.definition)
     (tmp_path / "json").write_bytes(contents.metadata or b"")
-    _said(engine, "sif", "new", other)
-    _said(*add, "--datatype", "1", other, tmp_path / "def")
-    _said(*add, "--datatype", "6", "--filename", "inspect-metadata.json", other, tmp_path / "json")
+    _run(engine, "sif", "new", other)
+    _run(*add, "--datatype", "1", other, tmp_path / "def")
+    _run(*add, "--datatype", "6", "--filename", "inspect-metadata.json", other, tmp_path / "json")
     arch = {"amd64": "2", "arm64": "4"}[contents.arch]
     for partition in contents.partitions:
         kind = ["--parttype", "2" if partition.is_system else "4"]
         kind += ["--partfs", "1", "--partarch", arch]
-        _said(*add, "--datatype", "4", *kind, "--filename", partition.name, other, partition.path)
+        _run(*add, "--datatype", "4", *kind, "--filename", partition.name, other, partition.path)
     assert _normalised(other) == sif.read_bytes()
 
 
@@ -106,8 +106,8 @@ def test_it_runs_as_the_stack_of_its_layers_and_is_inspected(engine: str, sif: P
         *("three", "from", "the", "first")
     ]
     assert _execute(engine, sif, "ls -a /")[:4] == [".", "..", ".singularity.d", "bin"]
-    assert _said(engine, "inspect", "--deffile", sif).strip() == DEFINITION.decode().strip()
-    labels = _said(engine, "inspect", "--labels", sif).splitlines()
+    assert _run(engine, "inspect", "--deffile", sif).strip() == DEFINITION.decode().strip()
+    labels = _run(engine, "inspect", "--labels", sif).splitlines()
     assert labels == [f"{name}: {value}" for name, value in LABELS.items()]
 
 
@@ -130,18 +130,18 @@ def test_it_is_inspected_without_metadata(
 ) -> None:
     """Let the engine look into the container, through all of its layers."""
     write_sif.write(tmp_path / "x.sif", replace(contents, metadata=None))
-    deffile = _said(engine, "inspect", "--deffile", tmp_path / "x.sif")
+    deffile = _run(engine, "inspect", "--deffile", tmp_path / "x.sif")
     assert deffile.strip() == DEFINITION.decode().strip()
-    labels = _said(engine, "inspect", "--labels", tmp_path / "x.sif")
+    labels = _run(engine, "inspect", "--labels", tmp_path / "x.sif")
     assert labels.split() == ["of:", "the", "tree"]
 
 
 def _sign(engine: str, sif: Path, pair: tuple[Path, Path]) -> list[object]:
     """Sign an image; return the command that verifies it."""
     private, public = pair
-    _said(engine, "sign", "--key", private, sif)
+    _run(engine, "sign", "--key", private, sif)
     verify = [engine, "verify", "--key", public, sif]
-    _said(*verify)
+    _run(*verify)
     return verify
 
 
@@ -158,7 +158,7 @@ def test_it_is_signed_and_every_part_is_covered(
         sif.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
         assert run(verify).returncode != 0, at
     sif.write_bytes(good)
-    _said(*verify)
+    _run(*verify)
     names = [descriptor.name for descriptor in sif_file.partitions(sif)]
     assert names == ["system", "first", "second", "third"]
     assert _execute(engine, sif, "cat /says") == ["three"]
@@ -183,13 +183,13 @@ def test_a_sif_of_the_engine_is_read(
     """Read the output of `apptainer build` from a SIF: its system partition alone, packed again."""
     write_sif.write(tmp_path / "x.sif", replace(contents, partitions=contents.partitions[:1]))
     fakeroot = [] if os.geteuid() else ["--fakeroot"]
-    _said(engine, "build", *fakeroot, tmp_path / "built.sif", tmp_path / "x.sif")
+    _run(engine, "build", *fakeroot, tmp_path / "built.sif", tmp_path / "x.sif")
     image = sif_file.read(tmp_path / "built.sif")
     assert image.header.launch == LAUNCH
     assert image.partitions == image.descriptors[-1:]
     (tmp_path / "built.sqfs").unlink(missing_ok=True)
     sif_file.extract(image.path, image.partitions[0], tmp_path / "built.sqfs")
-    assert "usr/bin/bash" in _said("unsquashfs", "-l", tmp_path / "built.sqfs")
+    assert "usr/bin/bash" in _run("unsquashfs", "-l", tmp_path / "built.sqfs")
 
 
 def test_objects_beyond_4_gb_are_where_the_engine_finds_them(
@@ -203,7 +203,7 @@ def test_objects_beyond_4_gb_are_where_the_engine_finds_them(
     plan = layout.layout([layout.definition(0), *parts], contents.arch)
     (tmp_path / "x.sif").write_bytes(plan.head)
     os.truncate(tmp_path / "x.sif", plan.descriptors[-1].end)
-    listing = _said(engine, "sif", "list", tmp_path / "x.sif")
+    listing = _run(engine, "sif", "list", tmp_path / "x.sif")
     assert sif_file.read(tmp_path / "x.sif").descriptors == plan.descriptors
     for descriptor in plan.descriptors:
         assert f"|{descriptor.offset}-{descriptor.end} " in listing

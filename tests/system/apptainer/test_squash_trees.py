@@ -67,7 +67,7 @@ def how(tmp_path: Path) -> PackOptions:
     return PackOptions(compression="zstd", log=tmp_path / "log")
 
 
-def _made(folder: Path, script: str, *words: str) -> Path:
+def _make_tree(folder: Path, script: str, *words: str) -> Path:
     """Make a tree by a script."""
     folder.mkdir(parents=True)
     inside(script, folder, *words)
@@ -76,7 +76,7 @@ def _made(folder: Path, script: str, *words: str) -> Path:
 
 def _packed(folder: Path, how: PackOptions, script: str, *lower: PackedLayer) -> PackedLayer:
     """Pack the layer of a tree made by a script."""
-    tree = _made(folder, script)
+    tree = _make_tree(folder, script)
     into = folder.with_name(f"{folder.name}-packed")
     into.mkdir()
     return pack(tree, into, how, lower=[layer.listing for layer in lower])
@@ -114,7 +114,7 @@ def test_each_drivers_notes_become_whiteouts(
     assert {path for path, node in nodes.items() if node.is_whiteout} == GONE
     assert nodes.keys() == GONE | {"", "gone", "kept", "kept/inner", "kept/inner/new", "five"}
     assert all(not node.xattrs for node in nodes.values())
-    expected = described(_made(tmp_path / "expected", LOWER + CHANGED))
+    expected = described(_make_tree(tmp_path / "expected", LOWER + CHANGED))
     tree = _merged(tmp_path / "merged", how, base, layer)
     assert differences(_content(tree), _content(expected)) == {}
 
@@ -137,7 +137,7 @@ def test_the_kernels_own_overlay(tmp_path: Path, how: PackOptions) -> None:
     (tmp_path / "packed").mkdir()
     layer = pack(tmp_path / "upper", tmp_path / "packed", how, lower=[base.listing])
     assert {path for path, node in _nodes(layer).items() if node.is_whiteout} == GONE
-    expected = described(_made(tmp_path / "expected", LOWER + change))
+    expected = described(_make_tree(tmp_path / "expected", LOWER + change))
     tree = _merged(tmp_path / "merged", how, base, layer)
     assert differences(_content(tree), _content(expected)) == {}
 
@@ -269,14 +269,14 @@ def test_a_file_that_cannot_be_read_is_not_packed_as_an_empty_one(
     """Refuse a file of an owner outside the namespace, which even root cannot read."""
     if os.geteuid() != 0 or not user_namespace.prefix():
         pytest.skip("needs root, and a namespace")
-    upper = _made(tmp_path / "upper", "printf secret >file; chmod 600 file")
+    upper = _make_tree(tmp_path / "upper", "printf secret >file; chmod 600 file")
     os.chown(upper / "file", 4_000_000, 4_000_000)
     with pytest.raises(BuildError, match="file"):
         pack(upper, tmp_path, how)
 
 
 def test_a_full_disk_is_named(tmp_path: Path, how: PackOptions) -> None:
-    upper = _made(tmp_path / "upper", "head -c 3000000 /dev/urandom >noise")
+    upper = _make_tree(tmp_path / "upper", "head -c 3000000 /dev/urandom >noise")
     small = tmp_path / "small"
     small.mkdir()
     if run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small]).returncode != 0:

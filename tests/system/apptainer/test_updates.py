@@ -40,7 +40,7 @@ apt list $options --upgradable 2>/dev/null | grep -v ^Listing || true
 """
 
 
-def _place(archive: str) -> str:
+def _find_mirror(archive: str) -> str:
     return apt_mirror.mirror(archive) or f"{apt_mirror.mirror(DEBIAN)}-security"
 
 
@@ -60,7 +60,7 @@ def base(
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         try:
-            with urllib.request.urlopen(f"{_place(SECURITY)}{handler.path}") as result:  # noqa: S310  # apt's own
+            with urllib.request.urlopen(f"{_find_mirror(SECURITY)}{handler.path}") as result:  # noqa: S310  # apt's own
                 asked[handler.path] = result.read()
             send(handler, 200, asked[handler.path])
         except urllib.error.HTTPError as error:
@@ -78,7 +78,7 @@ def base(
 
 def test_no_update_is_open(base: Path, engine: str, tmp_path: Path) -> None:
     lines = [
-        f"deb {_place(SECURITY if suite.endswith('-security') else DEBIAN)} {suite} main\n"
+        f"deb {_find_mirror(SECURITY if suite.endswith('-security') else DEBIAN)} {suite} main\n"
         for suite in SUITES
     ]
     (tmp_path / "sources.list").write_text("".join(lines))
@@ -90,7 +90,7 @@ def test_no_update_is_open(base: Path, engine: str, tmp_path: Path) -> None:
 def test_packages_come_from_the_mirror_and_sources_stay(
     base: Path, engine: str, tmp_path: Path
 ) -> None:
-    rules = {IMAGE_MIRROR: _place(DEBIAN), f"{IMAGE_MIRROR}-security": _place(SECURITY)}
+    rules = {IMAGE_MIRROR: _find_mirror(DEBIAN), f"{IMAGE_MIRROR}-security": _find_mirror(SECURITY)}
     (tmp_path / "mirrors.yaml").write_text(json.dumps({"apt": rules}))
     toy = make_toy(tmp_path / "project", base / "image.sif")
     toy.layer("packages", "apt-install patch\n", test="patch --version\n")

@@ -71,7 +71,7 @@ def _unpacked(sif: Path, folder: Path) -> Path:
     return merge(layers, folder, how)
 
 
-def seen(engine: str, sif: Path, below: str) -> Tree:
+def list_tree(engine: str, sif: Path, below: str) -> Tree:
     """Return the paths below a folder that a user of the SIF sees; it has Python."""
     flags = ("--quiet", "exec", "--fakeroot", "--containall", "--no-home")
     done = run([engine, *flags, sif, "python3", "-c", DESCRIBE, f"/{below}"])

@@ -114,7 +114,7 @@ class Site:
         command = (*options, "check-comm", "two", *words)
         return sifwright(*command, cwd=self.folder, env=env, missing=self.missing)
 
-    def seen(self, program: str) -> list[str]:
+    def read_arguments(self, program: str) -> list[str]:
         """Return the arguments that a stand-in got."""
         return (self.folder / program).read_text().splitlines()
 

@@ -72,7 +72,7 @@ def test_gloo_is_said_to_prove_nothing(site: Site) -> None:
     assert done.returncode == 0
     assert "note: this takes about five minutes on CPUs; --max-size 16M" in done.stderr
     assert "network: not checked: backend gloo" in done.stdout
-    assert "--nccl-log" not in site.seen("apptainer")
+    assert "--nccl-log" not in site.read_arguments("apptainer")
 
 
 def test_wrong_values_fail(site: Site) -> None:
@@ -103,8 +103,8 @@ def test_an_operation_that_the_backend_lacks_is_a_row(site: Site) -> None:
 def test_the_started_command(site: Site) -> None:
     site.leaves(measured(EFA), GOOD)
     assert site.check("--max-size", "1M").returncode == 0
-    assert site.seen("srun")[1:4] == ["--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
-    words = site.seen("apptainer")
+    assert site.read_arguments("srun")[1:4] == ["--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
+    words = site.read_arguments("apptainer")
     assert words[:2] == ["exec", "--nv"]
     assert words[words.index("conda-python-distributed") :] == [
         *("conda-python-distributed", "/runscripts/collectives.py", "--backend", "nccl"),
@@ -116,7 +116,7 @@ def test_the_started_command(site: Site) -> None:
 def test_a_launcher_by_hand_needs_no_allocation(site: Site) -> None:
     site.leaves(measured(EFA), GOOD)
     assert site.check("--launch", "srun -n2 --x='a b'", SLURM_JOB_ID="").returncode == 0
-    assert site.seen("srun")[:2] == ["-n2", "--x=a b"]
+    assert site.read_arguments("srun")[:2] == ["-n2", "--x=a b"]
 
 
 def test_json_alone_for_programs(site: Site) -> None:
@@ -159,7 +159,7 @@ def test_under_pbs_the_ranks_are_told_the_first_host(site: Site) -> None:
     site.leaves(measured(EFA), GOOD)
     done = site.check(PBS_JOBID="1", PBS_NODEFILE=str(site.folder / "nodes"))
     assert (done.returncode, done.stderr) == (0, "")
-    assert "SIFWRIGHT_MASTER_HOST=n1" in site.seen("env")
+    assert "SIFWRIGHT_MASTER_HOST=n1" in site.read_arguments("env")
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_in_an_environment_of_the_host(site: Site) -> None:
     site.leaves(measured(EFA), GOOD)
     done = site.check("--environment", str(environment))
     assert (done.returncode, done.stderr) == (0, "")
-    command, variables = site.seen("command"), site.seen("variables")
+    command, variables = site.read_arguments("command"), site.read_arguments("variables")
     assert command[0] == str(run_scripts / "collectives.py")
     assert f"WITH_CONDA=source {environment}/bin/activate" in variables
     assert "SIFWRIGHT_SITE=two" in variables

@@ -55,7 +55,7 @@ class ImageCopies:
     def name(self, template: str) -> str:
         return template.format(self.folder, host=self.host)
 
-    def seen(self, template: str) -> str:
+    def find_source(self, template: str) -> str:
         """Return the name that sifwright gets: this registry has no TLS."""
         return self.name(template).replace("docker://", "http://")
 
@@ -108,17 +108,17 @@ def bare(image_facts: ImageFacts) -> ImageFacts:
 
 @pytest.mark.parametrize("template", COPIES)
 def test_the_same_image_everywhere(copies: ImageCopies, template: str) -> None:
-    values = facts(copies.seen(template))
+    values = facts(copies.find_source(template))
     assert bare(values) == FACTS
-    assert values.source == copies.seen(template)
+    assert values.source == copies.find_source(template)
 
 
 def test_the_digest_is_the_manifest_s(copies: ImageCopies) -> None:
     name = copies.name("docker://{host}/a/gzip:1")
     told = copies.run("skopeo", "inspect", "--tls-verify=false", "--format={{.Digest}}", name)
-    values = facts(copies.seen("docker://{host}/a/gzip:1"))
+    values = facts(copies.find_source("docker://{host}/a/gzip:1"))
     assert values.digest == told
-    assert facts(f"{copies.seen('docker://{host}/a/gzip')}@{told}").digest == told
+    assert facts(f"{copies.find_source('docker://{host}/a/gzip')}@{told}").digest == told
 
 
 @pytest.mark.parametrize("name", spread(["docker", "podman"], ["docker"]))
@@ -188,10 +188,10 @@ def test_our_own_image_says_the_same_when_it_runs(image: Path, engine: str) -> N
 
 def test_the_command(copies: ImageCopies) -> None:
     name = copies.name("docker-archive:{}/docker.tar")
-    shown = sifwright("inspect", name)
-    assert shown.returncode == 0, shown.stderr
+    done = sifwright("inspect", name)
+    assert done.returncode == 0, done.stderr
     last = "as a base    a plan on it uses /opt/conda/bin/python 3.12 and its torch 2.8.0+cu126"
-    assert shown.stdout.splitlines()[-1] == last
+    assert done.stdout.splitlines()[-1] == last
     told = sifwright("inspect", name, "--json")
     assert told.stderr == ""
     assert json.loads(told.stdout) == json.loads(json.dumps(asdict(facts(name))))

@@ -32,7 +32,7 @@ def easybuild(tmp_path: Path) -> EasyBuild:
     return EasyBuild(prefix=tmp_path / "eb")
 
 
-def shown(session: Session, script: str) -> str:
+def run_script(session: Session, script: str) -> str:
     done = session.run(script)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()
@@ -110,7 +110,9 @@ def test_without_its_image_a_central_one_serves(
         done = easybuild.run(option, config, *(["--rebuild"] if "only" in option else []))
         assert done.returncode == 0, done.stdout + done.stderr
     session = Session(tool=LMOD_LUA, modulepath=easybuild.modules)
-    assert shown(session, "module load PyTorch; echo $SIF") == str(central / f"{config.stem}.sif")
+    assert run_script(session, "module load PyTorch; echo $SIF") == str(
+        central / f"{config.stem}.sif"
+    )
 
 
 def test_eb_fetches_the_image_and_compares_it(
@@ -152,9 +154,9 @@ def test_a_second_version_beside_the_first(
     second = easybuild.install(other)
     assert first != second
     session = Session(tool=LMOD_LUA, modulepath=easybuild.modules)
-    assert shown(session, "module load PyTorch; echo $CONTAINERROOT") == str(second)
+    assert run_script(session, "module load PyTorch; echo $CONTAINERROOT") == str(second)
     script = f"module load PyTorch; module load PyTorch/{first.name}; echo $CONTAINERROOT"
-    assert shown(session, script) == str(first)
+    assert run_script(session, script) == str(first)
 
 
 def test_paths_with_spaces(easybuild: EasyBuild, config: Path, tmp_path: Path) -> None:
@@ -162,7 +164,7 @@ def test_paths_with_spaces(easybuild: EasyBuild, config: Path, tmp_path: Path) -
     easybuild.prefix = tmp_path / "soft ware"
     root = easybuild.install(own)
     session = Session(tool=LMOD_LUA, modulepath=easybuild.modules)
-    assert shown(session, 'module load PyTorch; echo "$SIF"') == f"{root}/{config.stem}.sif"
+    assert run_script(session, 'module load PyTorch; echo "$SIF"') == f"{root}/{config.stem}.sif"
 
 
 @pytest.fixture

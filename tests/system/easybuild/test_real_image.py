@@ -26,9 +26,9 @@ USERNS = "--userns" if os.geteuid() == 0 else ""
 SEEN = "lib/python3.11/site-packages/toy.py"
 TRAIN = """import os, torch, torch.distributed as dist
 dist.init_process_group("gloo")
-one = torch.ones(1)
-dist.all_reduce(one)
-line = f"rank {os.environ['RANK']} of {int(one)} {os.environ['SIFWRIGHT_MODULE']}"
+unit = torch.ones(1)
+dist.all_reduce(unit)
+line = f"rank {os.environ['RANK']} of {int(unit)} {os.environ['SIFWRIGHT_MODULE']}"
 os.write(1, line.encode() + bytes([10]))  # in one piece
 dist.destroy_process_group()
 """

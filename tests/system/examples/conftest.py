@@ -28,7 +28,7 @@ class Container:
     """A container of the image: /examples is the checkout's, /mnt an empty folder."""
 
     words: list[str]
-    work: Path
+    workdir: Path
     processes: ExitStack = field(default_factory=ExitStack)
 
     def run(self, *command: object) -> subprocess.CompletedProcess[str]:
@@ -77,7 +77,7 @@ def opened(engine: str, sif: Path, folder: Path) -> Iterator[Container]:
     binds = ["--bind", f"{ROOT}/examples:/examples:ro", "--bind", f"{workdir}:/mnt"]
     words = [engine, "--quiet", "exec", "--containall", "--no-home", *binds]
     words += ["--pwd", "/mnt", str(sif)]
-    container = Container(words=words, work=workdir)
+    container = Container(words=words, workdir=workdir)
     with container.processes:
         yield container
 

@@ -80,7 +80,7 @@ def test_ranks_save_and_stop_together_when_one_of_them_is_told(container: Contai
     wait_for(first, f"epoch {asked[0] + 1}/")
     epoch, samples = signal_and_wait(second, signal.SIGTERM, first)
     assert [first.wait(240), second.wait(240)] == [STOPPED, STOPPED]
-    assert [path.name for path in container.work.iterdir()] == ["state.pt"]
+    assert [path.name for path in container.workdir.iterdir()] == ["state.pt"]
 
     options = ("--epochs", epoch + 1, "--checkpoint", "/mnt/state.pt", "--min-accuracy", "0.9")
     first, second = container.start_ranks(2, *train, *options)
@@ -92,7 +92,7 @@ def test_ranks_save_and_stop_together_when_one_of_them_is_told(container: Contai
 
 
 def test_all_ranks_fail_when_rank_0_cannot_read_the_checkpoint(container: Container) -> None:
-    (container.work / "state.pt").write_text("no checkpoint")
+    (container.workdir / "state.pt").write_text("no checkpoint")
     train = ("conda-python-simple", "/examples/train_digits.py", *ENDLESS)
     first, second = container.start_ranks(2, *train)
     errors = first.communicate(timeout=240)[1]
@@ -112,7 +112,7 @@ def test_horovod_trains_on_two_ranks(with_horovod: Container) -> None:
 
 def test_horovod_says_that_it_is_missing(container: Container) -> None:
     """Report a broken one, too: a package in /mnt comes before the image's."""
-    broken = container.work / "horovod"
+    broken = container.workdir / "horovod"
     broken.mkdir()
     (broken / "__init__.py").touch()
     (broken / "torch.py").write_text("raise ImportError('libmpi.so.40: no such file')")

@@ -26,7 +26,7 @@ STEP = dict.fromkeys(
 )
 
 
-def seen(tree: Path, machine: dict[str, str], **more: str) -> dict[str, str]:
+def read_environment(tree: Path, machine: dict[str, str], **more: str) -> dict[str, str]:
     """Return the environment of a RUN in a step with these settings, in the test's folder."""
     build, layer = tree / "build", tree / "layer"
     for folder in (build / "machine", build / "kept", build / "tmp", layer):
@@ -46,13 +46,15 @@ def seen(tree: Path, machine: dict[str, str], **more: str) -> dict[str, str]:
 
 def test_nothing_of_a_step(tmp_path: Path) -> None:
     expected = {"PATH": "/usr/bin:/bin", "HOME": "/root", "OF_BASE": "1", "A": "1"}
-    assert seen(tmp_path, {}) == expected
+    assert read_environment(tmp_path, {}) == expected
 
 
 def test_variables_that_the_machine_hands_over(tmp_path: Path) -> None:
     settings = "export PIP_INDEX_URL='http://x/a b'\nexport https_proxy=p\nexport A=machine\n"
     machine = {"environment": settings, "ca.crt": "x"}
-    values = seen(tmp_path, machine, http_proxy="q", SSL_CERT_FILE="/ca", APT_CONFIG="/apt.conf")
+    values = read_environment(
+        tmp_path, machine, http_proxy="q", SSL_CERT_FILE="/ca", APT_CONFIG="/apt.conf"
+    )
     assert values["PIP_INDEX_URL"] == "http://x/a b"
     assert (values["https_proxy"], values["http_proxy"]) == ("p", "q")
     assert (values["SSL_CERT_FILE"], values["APT_CONFIG"]) == ("/ca", "/apt.conf")
@@ -60,14 +62,14 @@ def test_variables_that_the_machine_hands_over(tmp_path: Path) -> None:
 
 
 def test_the_logins_of_indexes_are_handed_over(tmp_path: Path) -> None:
-    assert "NETRC" not in seen(tmp_path, {"netrc": ""}, NETRC="/home/me/.netrc")
-    values = seen(tmp_path, {"netrc": "machine x login u password p\n"})
+    assert "NETRC" not in read_environment(tmp_path, {"netrc": ""}, NETRC="/home/me/.netrc")
+    values = read_environment(tmp_path, {"netrc": "machine x login u password p\n"})
     assert values["NETRC"] == str(tmp_path / "build/machine/netrc")
 
 
 def test_git_reads_mirrors_and_writes_the_systems_own_file(tmp_path: Path) -> None:
     mirrors = '[url "file:///mirror/"]\n\tinsteadOf = "https://example.org/"\n'
-    values = seen(tmp_path, {"gitconfig": mirrors})
+    values = read_environment(tmp_path, {"gitconfig": mirrors})
     env = {**values, "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     words = ["git", "config", "--get", "url.file:///mirror/.insteadof"]
     assert run(words, env=env, cwd=tmp_path).stdout == "https://example.org/\n"

@@ -74,7 +74,7 @@ def _submit(slurm: Cluster, project: Path, *words: object, env: dict[str, str]) 
     return slurm.wait(number)
 
 
-def _shown(text: str) -> list[dict[str, object]]:
+def _read_ranks(text: str) -> list[dict[str, object]]:
     return sorted(map(json.loads, text.splitlines()), key=lambda rank: str(rank["RANK"]))
 
 
@@ -93,10 +93,10 @@ def test_slurm_takes_every_option_of_the_queue(slurm: Cluster, project: Path, ve
     assert fields["NumNodes"] == "2"
     assert (fields["JobName"], fields["Comment"], fields["Account"]) == ("show", "a/b", "project_1")
     assert (fields["StdOut"], fields["OverSubscribe"]) == (str(log), "NO")
-    for rank, shown in enumerate(_shown(log.read_text())):
-        address = f"--master_addr={shown['MASTER_ADDR']}:{shown['MASTER_PORT']}"
-        assert shown["argv"] == [address, "$RANK", str(rank)]
-        assert shown["MASTER_PORT"]
+    for rank, values in enumerate(_read_ranks(log.read_text())):
+        address = f"--master_addr={values['MASTER_ADDR']}:{values['MASTER_PORT']}"
+        assert values["argv"] == [address, "$RANK", str(rank)]
+        assert values["MASTER_PORT"]
 
 
 def test_a_conda_environment_on_two_nodes(slurm: Cluster, project: Path, conda: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_conda_environment_on_two_nodes(slurm: Cluster, project: Path, conda: 
     job = _submit(slurm, project, *words, env=env)
     text = (project / f"conda-{job.number}.out").read_text()
     assert job.state == "COMPLETED", text
-    ranks = _shown(text)
+    ranks = _read_ranks(text)
     assert [rank["RANK"] for rank in ranks] == ["0", "1", "2", "3"]
     for rank in ranks:
         assert (rank["WORLD_SIZE"], rank["argv"]) == ("4", ODD)

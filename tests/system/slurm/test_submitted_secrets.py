@@ -87,7 +87,7 @@ def seen_by_others(project: Submitted) -> list[str]:
     return run([*NOBODY, "bash", "-c", script], input="\n".join(CANARIES)).stdout.splitlines()
 
 
-def shown(project: Submitted, number: str) -> str:
+def collect_output(project: Submitted, number: str) -> str:
     """Return the output of Slurm and the program about a job, and its files beside its settings."""
     slurm, build = project.slurm, project.toy.folder / "build"
     texts = [
@@ -113,13 +113,13 @@ def test_no_password_is_seen_by_others(project: Submitted, mirror: tuple[str, Pa
     wait_for_pause(project)
     (job,) = project.jobs()
     assert job["step"] == "word"
-    running = shown(project, job["id"])
+    running = collect_output(project, job["id"])
     assert seen_by_others(project) == []
     end_pauses(project.slurm)
     project.slurm.wait(int(job["id"]))
     (job,) = project.jobs()
     assert job["state"] == "failed"
-    failed = shown(project, job["id"])
+    failed = collect_output(project, job["id"])
     assert "source 'other' of layer 'other' is not what was expected" in failed
     assert seen_by_others(project) == []
     texts = submitted.stdout + submitted.stderr + running + failed

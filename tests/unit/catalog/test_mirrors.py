@@ -17,7 +17,7 @@ from tests.unit.mirror_files import ALL, MirrorsFile, empty
 PROGRAMS = resources.files("sifwright") / "render" / "templates" / "bin"
 
 
-def _said(path: Path) -> str:
+def _refuse(path: Path) -> str:
     with pytest.raises(CatalogError) as caught:
         mirrors.load()
     return str(caught.value).replace(str(path.parent), "HERE")
@@ -73,14 +73,14 @@ MISTAKES = {
 def test_a_mistake_is_named_with_its_line(text: str, mirrors_file: MirrorsFile) -> None:
     path = mirrors_file.write(text)
     (path.parent / "b:c").mkdir()
-    assert MISTAKES[text] in _said(path)
+    assert MISTAKES[text] in _refuse(path)
 
 
 def test_all_mistakes_at_once(mirrors_file: MirrorsFile) -> None:
-    message = _said(mirrors_file.write("gti: {}\noci: {docker.io: x}\n"))
+    message = _refuse(mirrors_file.write("gti: {}\noci: {docker.io: x}\n"))
     assert "mirrors.yaml:1" in message
     assert "mirrors.yaml:2" in message
-    message = _said(
+    message = _refuse(
         mirrors_file.write("git:\n  https://a.example: ./a\n  https://b.example: ./b\n")
     )
     assert "HERE/a" in message
@@ -90,11 +90,11 @@ def test_all_mistakes_at_once(mirrors_file: MirrorsFile) -> None:
 def test_no_file(mirrors_file: MirrorsFile) -> None:
     path = mirrors_file.write("")
     path.unlink()
-    message = _said(path)
+    message = _refuse(path)
     assert "HERE/mirrors.yaml: the mirrors file cannot be read: No such file" in message
     assert "SIFWRIGHT_MIRRORS" in message
     os.mkfifo(path)
-    assert "cannot be read: not a regular file" in _said(path)
+    assert "cannot be read: not a regular file" in _refuse(path)
 
 
 ADDRESSES = {

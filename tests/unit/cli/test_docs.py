@@ -19,7 +19,7 @@ COMMAND = re.compile(r"^\$ sifwright (.*)\n((?:(?!\$ ).*\n)+)", re.MULTILINE)
 PURE = {"list", "show", "lint"}
 
 
-def shown() -> list[tuple[str, str]]:
+def list_commands() -> list[tuple[str, str]]:
     """Return commands that a page shows with their output."""
     blocks = (block for page in PAGES for block in BLOCK.findall(page.read_text()))
     pairs = (pair for block in blocks for pair in COMMAND.findall(block))
@@ -27,10 +27,10 @@ def shown() -> list[tuple[str, str]]:
 
 
 def test_the_commands_are_found_in_the_text() -> None:
-    assert {command.split()[0] for command, _ in shown()} == PURE
+    assert {command.split()[0] for command, _ in list_commands()} == PURE
 
 
-@pytest.mark.parametrize(("command", "text"), shown())
+@pytest.mark.parametrize(("command", "text"), list_commands())
 def test_its_output_is_what_is_printed(run_cli: Cli, command: str, text: str) -> None:
     """Compare line by line; '…' stands for lines, or a part of a line, that are left out."""
     result = run_cli("--project", CHECKOUT, *shlex.split(command))

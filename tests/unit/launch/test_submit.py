@@ -53,7 +53,7 @@ def chain(image: str, *names: str, large: str = "") -> list[Task]:
     return [*steps, last]
 
 
-def shown(jobs: list[BuildJob]) -> list[str]:
+def describe_jobs(jobs: list[BuildJob]) -> list[str]:
     """Return each job as `steps (images) < the job before`."""
     return [
         f"{'+'.join(task.name for task in job.tasks)} ({' '.join(job.images)}) < {job.after}"
@@ -63,20 +63,20 @@ def shown(jobs: list[BuildJob]) -> list[str]:
 
 def test_one_image_of_small_steps_is_one_job() -> None:
     (job,) = build_jobs([chain("a", "base", "torch")], {})
-    assert shown([job]) == ["base+torch+image (a) < "]
+    assert describe_jobs([job]) == ["base+torch+image (a) < "]
     assert job.tasks[-1].words == ("build", "a")
     assert job.resources == Resources(hours=1.5)
 
 
 def test_a_large_step_is_a_job_of_its_own() -> None:
     jobs = build_jobs([chain("a", "base", "torch", "mpi", large="torch")], {})
-    assert shown(jobs) == ["base (a) < ", "torch (a) < base", "mpi+image (a) < base torch"]
+    assert describe_jobs(jobs) == ["base (a) < ", "torch (a) < base", "mpi+image (a) < base torch"]
     assert [job.resources.cores for job in jobs] == [4, 32, 4]
 
 
 def test_images_share_the_steps_in_which_they_are_alike() -> None:
     chains = [chain("a", "base", "torch"), chain("b", "base", "torch"), chain("c", "base", "mpi")]
-    assert shown(build_jobs(chains, {})) == [
+    assert describe_jobs(build_jobs(chains, {})) == [
         "base (a b c) < ",
         "torch (a b) < base",
         "image (a) < base torch",
@@ -87,7 +87,7 @@ def test_images_share_the_steps_in_which_they_are_alike() -> None:
 
 def test_jobs_that_wait_already_are_not_submitted_again() -> None:
     chains = [chain("a", "base", "torch"), chain("b", "base", "mpi")]
-    assert shown(build_jobs(chains, {"base": "17", "base torch": "17", "a": "17"})) == [
+    assert describe_jobs(build_jobs(chains, {"base": "17", "base torch": "17", "a": "17"})) == [
         "mpi+image (b) < 17"
     ]
 

@@ -54,18 +54,18 @@ class WorkedTree:
         upper.mkdir()
         self.monkeypatch.chdir(upper)
         lower = LowerTree(*(self._listing(number) for number in range(self.count)))
-        before = self.seen()
+        before = self.list_states()
         with collected(self.tree, self.folder / "state", lower, exclude) as moved:
             self.moved = {os.fsdecode(path) for path in moved}
             summary = tidy(lower, exclude, is_linked=True, moved=moved)
             summary.write(self._listing(self.count))
         self.count += 1
         assert not list(upper.iterdir())
-        assert self.seen() == before
+        assert self.list_states() == before
         nodes = listing.read(self._listing(self.count - 1))
         return {node.path.decode(): node for node in nodes if node.path}
 
-    def seen(self) -> dict[str, tuple[int, ...]]:
+    def list_states(self) -> dict[str, tuple[int, ...]]:
         """Return the tree: of each path the facts that a program with the right can see."""
         paths = [self.tree, *self.tree.rglob("*")]
         return {str(path.relative_to(self.tree)): _state(path.lstat()) for path in paths}

@@ -23,8 +23,8 @@ def heed(number: int, _frame: FrameType | None) -> None:
     came.append(signal.Signals(number))
 
 
-for one in (signal.SIGUSR1, signal.SIGUSR2, *CODES):
-    signal.signal(one, heed)
+for caught in (signal.SIGUSR1, signal.SIGUSR2, *CODES):
+    signal.signal(caught, heed)
 (FOLDER / f"{RANK}.ready").touch()
 end = time.monotonic() + 600
 while time.monotonic() < end:

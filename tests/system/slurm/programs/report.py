@@ -8,5 +8,5 @@ NAMES = (
     *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"),
     *("MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS"),
 )
-found = {name: os.environ.get(name) for name in NAMES} | {"host": os.uname().nodename}
-sys.stdout.write(json.dumps(found) + "\n")
+values = {name: os.environ.get(name) for name in NAMES} | {"host": os.uname().nodename}
+sys.stdout.write(json.dumps(values) + "\n")
