@@ -1,4 +1,18 @@
-"""Follow the engine's output: which layer is at work, and what was said when it failed."""
+"""Follow the engine's output: which layer is at work, and what was said when it failed.
+
+Programs of a step print markers, lines that begin with `sifwright: `. Below render/templates:
+
+    begin LAYER, end LAYER                    step.sh
+    test LAYER                                run-tests.sh
+    failed LAYER STATUS                       step.sh, run-tests.sh
+    line STATUS LAYER FILE:NUMBER: COMMAND    trap.sh
+    pin LAYER SOURCE REF DIGEST               bin/fetch-source
+    archive LAYER SUITE TIME                  bin/apt-install, bin/rpm-upgrade
+
+and, at the end of a step that ran with one uid and gid, system/one_uid/__main__.py:
+
+    one id: PROGRAM wanted ID
+"""
 
 import re
 import time
@@ -10,22 +24,18 @@ from sifwright.plan.site_policy import ELSEWHERE
 from sifwright.plan.source_digest import ARCHIVE, SourceDigest
 from sifwright.system.progress import Progress, Timer
 
-# Printed by render/templates/step.sh, render/templates/trap.sh and by %test of the definition file.
 _BEGIN = re.compile(r"sifwright: (begin|test) ([a-z0-9.-]+)")
 _END = re.compile(r"sifwright: end ([a-z0-9.-]+)")
 _LINE = re.compile(r"sifwright: line ([0-9]+) ([a-z0-9.-]+) (\S+:[0-9]+: .*)")
 _FAILED = re.compile(r"sifwright: failed ([a-z0-9.-]+) ([0-9]+)")
-# Printed by render/templates/bin/fetch-source.
 _PIN = re.compile(
     r"sifwright: pin (?P<layer>\S+) (?P<source>\S+) (?P<ref>\S+)"
     r" (?P<digest>[0-9a-f]{40}|[0-9a-f]{64})"
 )
-# Printed by render/templates/bin/apt-install.
 _ARCHIVE = re.compile(
     r"sifwright: archive (?P<layer>\S+) (?P<ref>\S+)"
     r" (?P<digest>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
 )
-# Printed by oneuid, at the end of what ran.
 _REFUSED = re.compile(r"sifwright: one id: (.+) wanted ([0-9]+)")
 # Printed by dpkg, when a script of the package fails.
 _PACKAGE = re.compile(r"dpkg: error processing package (\S+) .*")
