@@ -40,6 +40,7 @@ REMARK = re.compile(r"\S  # (?!noqa|type:)(.*)$", re.MULTILINE)
 REMARK_CLAUSE = re.compile(r"(?:what|whether|where|which|that|those|how|why)\b", re.IGNORECASE)
 # The mark of a comment, with the text of a directive.
 MARK = re.compile(r"^[ \t]*(?:#|--)? ?(?:shellcheck .*)?")
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 STRING = re.compile(r'"((?:[^"\\\n]|\\[^n])*)"|\'([^\'\n]*)\'')
 MOST_WORDS = 20
 VAGUE = re.compile(r"\b(?:somebody|anybody|whoever|whatever)\b", re.IGNORECASE)
@@ -62,8 +63,8 @@ every_file = pytest.mark.parametrize(
 def docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Yield each docstring with the words that it must not begin with."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
-            words = f"{CLAUSE}|{OTHER}" if isinstance(node, ast.FunctionDef) else CLAUSE
+        if isinstance(node, FUNCTION | ast.ClassDef | ast.Module):
+            words = f"{CLAUSE}|{OTHER}" if isinstance(node, FUNCTION) else CLAUSE
             yield ast.get_docstring(node) or "", words
 
 
@@ -89,7 +90,7 @@ def strings(text: str, tree: ast.Module) -> Iterator[str]:
 def variables(tree: ast.Module) -> Iterator[str]:
     """Yield the names of parameters and local variables; fields of classes are free."""
     for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.Lambda):
+        if isinstance(function, FUNCTION | ast.Lambda):
             for node in ast.walk(function):
                 if isinstance(node, ast.arg):
                     yield node.arg
@@ -139,6 +140,7 @@ def test_each_glob_finds_files(glob: str) -> None:
         'class Step:\n    """Where it runs."""',
         'def run():\n    """The result."""',
         'def run():\n    """And the result."""',
+        'async def run():\n    """The result."""',
         f'"""Run{" it" * MOST_WORDS}."""',
         "# What a step leaves.\n",
         "# shellcheck shell=bash\n# Whether it runs.\n",
@@ -151,6 +153,7 @@ def test_each_glob_finds_files(glob: str) -> None:
         f"fail(f'Run {{it}}{' it' * MOST_WORDS}')",
         "fail('What is missing is a base.')",
         "def run(what):\n    pass",
+        "async def run(what):\n    pass",
         "def run():\n    for one in ():\n        pass",
     ],
 )
