@@ -55,5 +55,5 @@ def test_two_signals_at_once_stop_the_ranks_once() -> None:
 
 
 def test_second_signal_within_the_first_ends_no_agent() -> None:
-    """Slurm and Apptainer both send it; a handler that imports would find half a module."""
+    """Send it twice, as Slurm and Apptainer do: a handler that imports may find half a module."""
     assert run(ONE_WITHIN_THE_OTHER) == (f"rank {-signal.SIGUSR1}\n", "")

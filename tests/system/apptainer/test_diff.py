@@ -73,7 +73,7 @@ def changed(tmp_path: Path) -> Path:
 
 
 def compared(old: Path, changed: Path) -> dict[str, dict[str, list[str]]]:
-    """State -> path -> what, of the old image and the tree as it is now."""
+    """Return the changes between the old image and the tree now, by state and path."""
     new = write(changed.with_suffix(".sif"), pack(changed, is_system=True))
     done = diff(old, new, "--json")
     assert done.returncode == 1, done.stderr

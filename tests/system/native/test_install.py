@@ -119,7 +119,7 @@ def test_nothing_is_written_elsewhere_and_uninstall_removes_all(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user(project: Project, tmp_path: Path) -> None:
-    """Installs, uses and removes."""
+    """Install, use and remove."""
     home = tmp_path / "home"
     home.mkdir()
     os.chown(home, NOBODY, NOBODY)

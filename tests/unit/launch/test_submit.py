@@ -196,7 +196,7 @@ def test_the_way_out_of_a_login_node(real: Catalog, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_log_of_an_earlier_job_goes(real: Catalog, tmp_path: Path) -> None:
-    """PBS would append to it."""
+    """Remove the log: PBS would append to it."""
     submission = prepare([real.sites["derecho"]], "", ["A=x"], of_images(str(tmp_path)))
     (job,) = build_jobs([chain("derecho/x")], {})
     log = tmp_path / "derecho" / "x" / "image.job.log"

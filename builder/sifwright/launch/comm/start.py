@@ -26,7 +26,7 @@ _ALLOCATIONS = {"slurm": "SLURM_JOB_ID", "pbs": "PBS_JOBID", "flux": "FLUX_JOB_I
 
 
 def require_images(site: Site) -> None:
-    """Raises `UsageError` at a site whose jobs run in no image."""
+    """Raise `UsageError` at a site whose jobs run in no image."""
     if "container" in site.run_in:
         return
     message = f"site {site.name} runs jobs on the host only, and the benchmark is in images"
@@ -35,7 +35,7 @@ def require_images(site: Site) -> None:
 
 
 def require_environment(environment: str) -> None:
-    """Raises `UsageError` if the folder is no environment that can be activated."""
+    """Raise `UsageError` if the folder is no environment that can be activated."""
     if not (Path(environment) / "bin/activate").is_file():
         fix = "Name a virtual environment, or 'current' of an installation."
         raise UsageError.of("has no bin/activate", where=f"--environment {environment}", fix=fix)

@@ -164,7 +164,7 @@ class Store(Entries):
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Tells a folder from another of its name; the number alone may be given again."""
+    """Return the number and time of a folder; the number alone may be given again."""
     try:
         status = path.lstat()
     except FileNotFoundError:

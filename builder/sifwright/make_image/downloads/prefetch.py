@@ -164,7 +164,7 @@ class Prefetcher:
             self._folders.close()
 
     def _coordinate(self) -> None:
-        """Step after step, in their order; nobody prunes what they want until the end."""
+        """Settle the steps in their order; hold leases on their downloads until the end."""
         with ExitStack() as leases:
             for number, future in self.steps.items():
                 if self._stop.is_set():

@@ -219,5 +219,5 @@ def _build(root: Path) -> Path:
 
 
 def _identity(entry: CacheEntry) -> tuple[str, str]:
-    """Tells a result from every other one, also of the same step."""
+    """Return the key and digest, which tell a result from others of the same step."""
     return entry.key, entry.digest(SQUASHFS)
