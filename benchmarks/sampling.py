@@ -18,7 +18,7 @@ PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
 
 @dataclass
 class Sampling(ABC):
-    """Calls `sample` every `period` seconds, in a thread, until the `with` statement ends."""
+    """A thread that calls `sample` every `period` seconds, until the `with` statement ends."""
 
     period: float = 0.05
     _stop: threading.Event = field(default_factory=threading.Event)

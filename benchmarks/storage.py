@@ -26,7 +26,7 @@ FROM_TAR = "FROM scratch\nADD tree.tar /\n"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Storage:
-    """Below `folder`; `driver` is how buildah stacks layers there."""
+    """Storage of buildah in `folder`; `driver` is its way to stack layers there."""
 
     program: str
     folder: Path

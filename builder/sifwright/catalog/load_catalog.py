@@ -73,7 +73,7 @@ def _without_collector() -> Iterator[None]:
 
 @dataclass
 class _CatalogReader:
-    """Collects problems while reading, so that one mistake does not hide the next.
+    """A reader that collects problems, so that one mistake does not hide the next.
 
     `known` is the data of texts that have no mistake.
     """

@@ -137,7 +137,7 @@ class Builds:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GpuLibraries:
-    """Whose GPU libraries a container uses: the host's, which the engine binds, or its own."""
+    """The owner of the GPU libraries of a container: the host, which the engine binds, or it."""
 
     of: Literal["host", "image"]
     why: str

@@ -20,7 +20,7 @@ _SCALARS = {f"tag:yaml.org,2002:{name}": name for name in ("null", "bool", "int"
 
 @dataclass
 class Reader:
-    """Turns the events of a text into data."""
+    """A reader that turns the events of a text into data."""
 
     file: str
     stream: Iterator[events.Event]

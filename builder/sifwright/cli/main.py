@@ -93,14 +93,14 @@ def _report(error: SifwrightError) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a wrong command line the way every other error is reported."""
+    """A parser that reports a wrong command line like every other error."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(UsageError.exit_code, f"sifwright: {message}\n    See {self.prog} --help.\n")
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Leaves the list of commands to the groups; argparse has no public way to do so."""
+    """A formatter that lists commands by group only; argparse has no public way to do so."""
 
     def _iter_indented_subactions(self, _action: argparse.Action) -> Generator[argparse.Action]:
         yield from ()

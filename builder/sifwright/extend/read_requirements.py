@@ -100,7 +100,7 @@ def load_text(path: Path, most_bytes: int = _MOST_BYTES) -> str:
 
 @dataclass(kw_only=True)
 class _RequirementsReader:
-    """Collects problems while reading, so that one mistake does not hide the next."""
+    """A reader that collects problems, so that one mistake does not hide the next."""
 
     requirements: Requirements = field(default_factory=Requirements)
     problems: list[Problem] = field(default_factory=list)

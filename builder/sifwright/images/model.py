@@ -26,7 +26,7 @@ class NoSuchImage(SourceError):
 
 
 class OtherProcessor(BadImage):
-    """There is such an image, but not for this processor."""
+    """An error for an image that exists, but not for this processor."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -100,7 +100,7 @@ layers = st.dictionaries(paths, kinds, max_size=12).map(_with_folders)
 
 
 class Model:
-    """Applies one layer after the other."""
+    """A tree that gets one layer after the other."""
 
     def __init__(self) -> None:
         self.kinds: Layer = {}

@@ -124,7 +124,7 @@ def _environment(target: Target, patch: str) -> Environment:
 
 @dataclass(kw_only=True)
 class _Chooser:
-    """Collects problems, so that one package does not hide the next."""
+    """A chooser that collects problems, so that one package does not hide the next."""
 
     lock: Lock
     target: Target

@@ -13,7 +13,7 @@ _GIT_SECONDS, _FETCH_SECONDS = 60, 1800
 
 
 class LookupFailedError(Exception):
-    """There is no answer, or not that version; the message says why."""
+    """An error for no answer, or for a version that is not there; the message says why."""
 
 
 def digest(source: Source, version: str) -> str:

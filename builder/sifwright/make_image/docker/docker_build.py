@@ -124,7 +124,7 @@ class DockerBuild:
 
 @dataclass(kw_only=True)
 class StepOutput:
-    """Called with what comes, in whatever pieces; `kept` is name -> text."""
+    """A callable that takes the output in pieces of any size; `kept` is name -> text."""
 
     log: TextIO
     on_line: Callable[[str], None]

@@ -92,9 +92,9 @@ def fetching(
 
 @dataclass(kw_only=True)
 class Prefetcher:
-    """Fetches the downloads of `steps`, which are futures by the number of the step.
+    """A fetcher of downloads: `steps` has the futures by the number of the step.
 
-    What cannot be fetched is no error here, only a line in `log`: the step will say so.
+    A failed download is no error here, only a line in `log`: the step reports the error.
     """
 
     plan: Plan

@@ -59,7 +59,7 @@ def note_state(tree: Path, state: Path) -> None:
 
 
 class _ChangeWalk:
-    """Finds the state `now`. All paths are relative: they may be as long as any."""
+    """A walk that finds the state `now`. All paths are relative: they may be as long as any."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ def tidy(
 
 
 class _UpperWalk:
-    """Finds the nodes, in the order of their keys."""
+    """A walk that finds the nodes, in the order of their keys."""
 
     def __init__(
         self,

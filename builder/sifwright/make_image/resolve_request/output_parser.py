@@ -52,9 +52,9 @@ _ELSEWHERE = f"Where that matters, leave it out, or build with subordinate ids: 
 
 @dataclass(kw_only=True)
 class OutputParser:
-    """Called with every line. `fix` is what to do when something fails.
+    """A callable that takes every line. `fix` is what to do when something fails.
 
-    `own_seconds` is how long each layer's install.sh ran, without what running it takes.
+    `own_seconds` are the seconds that each layer's install.sh ran, without starting it.
     """
 
     timer: Timer

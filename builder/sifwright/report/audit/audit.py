@@ -33,7 +33,7 @@ _Comparison = Callable[[Sequence[Package]], Iterator[Finding]]
 
 @dataclass(kw_only=True)
 class Auditor:
-    """Looks for findings. `catalog` has the sources of the image's layers, where it is known."""
+    """A search for findings. `catalog`, if known, has the sources of the image's layers."""
 
     contents: Inventory
     data: AuditData
