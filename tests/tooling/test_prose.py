@@ -31,6 +31,11 @@ OTHER = (
 )
 BANNED = re.compile(rf"\b(?:{'|'.join(BANNED_WORDS)})\b", re.IGNORECASE)
 VARIABLES = {"found", "one", "what", "made", "said", "work", "place"}
+# Assignments of shell variables; a scratch folder may be called work there.
+SHELL_VARIABLE = re.compile(
+    r"^\s*(?:(?:local|readonly|export) (?:-\w+ )?|for )?(found|one|what|made|said|place)(?:=| in )",
+    re.MULTILINE,
+)
 # Lines of Python, shell and YAML, lines of Lua, and Jinja's comments.
 COMMENT = re.compile(
     r"((?:^[ \t]*#(?: .*)?\n)+)|((?:^ *--(?: .*)?\n)+)|{#-?([^}]*?)-?#}", re.MULTILINE
@@ -117,6 +122,7 @@ def odd(text: str, *, is_python: bool = True, is_quiet: bool = False) -> list[st
     long = [sentence for part in prose for sentence in sentences(part) if is_long(sentence)]
     clauses = [message for message in messages if CLAUSES.match(message)]
     names = sorted(VARIABLES.intersection(variables(tree)))
+    names += [] if is_python else SHELL_VARIABLE.findall(text)
     return [*beginnings, *vague, *long, *clauses, *names, *BANNED.findall(text)]
 
 
@@ -169,6 +175,8 @@ def test_odd_words_are_found(text: str) -> None:
         f"{{#- Run{' it' * MOST_WORDS} -#}}\n",
         f"say 'Run{' it' * MOST_WORDS}'",
         f'say "Run{" it" * MOST_WORDS}"',
+        "run() {\n  local -r found=1\n}\n",
+        "for place in *; do\n  run\ndone\n",
         f"python3 -c '\nraise SystemExit(\"Run{' it' * MOST_WORDS}\")\n'",
     ],
 )

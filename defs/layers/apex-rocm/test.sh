@@ -13,9 +13,9 @@ from importlib.util import find_spec
 import torch  # first: the extensions link its libraries
 from apex.normalization import FusedLayerNorm
 
-found = importlib.metadata.version("apex").split("+")[0]
-if found != os.environ["OPT_VERSION"]:
-    sys.exit(f"apex is {found}, not {os.environ['OPT_VERSION']}")
+installed = importlib.metadata.version("apex").split("+")[0]
+if installed != os.environ["OPT_VERSION"]:
+    sys.exit(f"apex is {installed}, not {os.environ['OPT_VERSION']}")
 for name in ("amp_C", "apex_C", "fused_layer_norm_cuda"):
     # From 1.8.0 on they are in the package, and modules of these names compile what is not there.
     spec = find_spec(f"apex.{name}") or find_spec(name)

@@ -19,9 +19,9 @@ assert callable(amp_C.multi_tensor_adam) and callable(apex_C.flatten)
 assert callable(fused_layer_norm_cuda.forward)
 for extension in (amp_C, fused_layer_norm_cuda):
     listing = subprocess.run(["cuobjdump", "--list-elf", extension.__file__], check=True, capture_output=True, text=True)
-    found = set(re.findall(r"sm_\d+", listing.stdout))
-    if found != set(os.environ["OPT_ARCH"].split()):
-        sys.exit(f"{extension.__name__} has code for {sorted(found)}, not for {os.environ['OPT_ARCH']}")
+    archs = set(re.findall(r"sm_\d+", listing.stdout))
+    if archs != set(os.environ["OPT_ARCH"].split()):
+        sys.exit(f"{extension.__name__} has code for {sorted(archs)}, not for {os.environ['OPT_ARCH']}")
 # On tensors of the processor it falls back to torch's own.
 layer = FusedLayerNorm(4)
 assert layer(torch.ones(1, 4)).shape == (1, 4)

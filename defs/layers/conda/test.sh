@@ -11,9 +11,9 @@ import sys
 environment = pathlib.Path(os.environ["CONDA_PREFIX"])
 if sys.prefix != str(environment):
     sys.exit(f"python is {sys.executable}, not that of the environment 'pytorch'")
-found = f"{sys.version_info.major}.{sys.version_info.minor}"
-if found != os.environ["OPT_PYTHON"]:
-    sys.exit(f"python is {found}, not {os.environ['OPT_PYTHON']}")
+installed = f"{sys.version_info.major}.{sys.version_info.minor}"
+if installed != os.environ["OPT_PYTHON"]:
+    sys.exit(f"python is {installed}, not {os.environ['OPT_PYTHON']}")
 for record in environment.parents[1].glob("**/conda-meta/*.json"):
     url = json.loads(record.read_text()).get("url", "")
     if "anaconda.com" in url or "/pkgs/main" in url:

@@ -28,5 +28,5 @@ int main() {
 }
 CODE
 nvcc -I"$prefix"/include -L"$prefix"/lib64 -o "$folder/versions" "$folder/versions.cu" -lnccl
-found=$("$folder/versions")
-[[ $found == "12040 22203" ]] || die "CUDA and NCCL are '$found', not 12.4 and 2.22.3"
+versions=$("$folder/versions")
+[[ $versions == "12040 22203" ]] || die "CUDA and NCCL are '$versions', not 12.4 and 2.22.3"

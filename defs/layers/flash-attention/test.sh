@@ -12,9 +12,9 @@ import sys
 import torch  # first: the compiled part links its libraries
 import flash_attn_2_cuda
 
-found = importlib.metadata.version("flash_attn")
-if found != os.environ["OPT_VERSION"]:
-    sys.exit(f"flash-attn is {found}, not {os.environ['OPT_VERSION']}")
+installed = importlib.metadata.version("flash_attn")
+if installed != os.environ["OPT_VERSION"]:
+    sys.exit(f"flash-attn is {installed}, not {os.environ['OPT_VERSION']}")
 arch = os.environ["OPT_ARCH"]
 wanted = "sm_80" if arch.startswith("sm_8") else arch
 lister = ["cuobjdump", "--list-elf"] if arch.startswith("sm_") else ["strings"]

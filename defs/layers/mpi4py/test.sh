@@ -10,9 +10,9 @@ fail() {
 module=$(python -c 'import importlib.util as u; print(u.find_spec("mpi4py.MPI").origin)')
 compiler=$(command -v mpicc || true)
 prefix=${compiler%/bin/mpicc}
-found=$(LD_LIBRARY_PATH='' ldd "$module" | sed -n 's/.*libmpi\.so\.[0-9]* => \([^ ]*\).*/\1/p')
+libmpi=$(LD_LIBRARY_PATH='' ldd "$module" | sed -n 's/.*libmpi\.so\.[0-9]* => \([^ ]*\).*/\1/p')
 # A host's own MPI may have its libraries anywhere.
-[[ $prefix != "${INSTALL_PREFIX:-/opt}"/* || $found == "$prefix"/lib/* ]] || fail "$module finds its MPI at '$found', not in $prefix"
+[[ $prefix != "${INSTALL_PREFIX:-/opt}"/* || $libmpi == "$prefix"/lib/* ]] || fail "$module finds its MPI at '$libmpi', not in $prefix"
 # An RPATH, unlike a RUNPATH, comes before LD_LIBRARY_PATH, by which sites put their library first.
 [[ $(readelf --dynamic --wide "$module") != *'(RPATH)'* ]] || fail "$module has an RPATH: the host's MPI would not be found"
 

@@ -41,8 +41,8 @@ for compiler in mpicc mpicxx; do
   [[ $mpi == libmpi.so.12 ]] || fail "a program of $compiler needs ${mpi//$'\n'/ }, not libmpi.so.12 alone"
   # An RPATH, unlike a RUNPATH, comes before LD_LIBRARY_PATH, by which sites put their library first.
   ! grep -q '(RPATH)' <<<"$dynamic" || fail "a program of $compiler has an RPATH: the host's MPI would not be found"
-  found=$(LD_LIBRARY_PATH='' ldd "$work/$compiler" | sed -n 's/.*libmpi\.so\.12 => \([^ ]*\).*/\1/p')
-  [[ $found == "$prefix"/lib/* ]] || fail "a program of $compiler finds its libmpi at '$found', not in $prefix"
+  libmpi=$(LD_LIBRARY_PATH='' ldd "$work/$compiler" | sed -n 's/.*libmpi\.so\.12 => \([^ ]*\).*/\1/p')
+  [[ $libmpi == "$prefix"/lib/* ]] || fail "a program of $compiler finds its libmpi at '$libmpi', not in $prefix"
 done
 
 # Variables of a Slurm job, where Hydra would call srun. On a host, it may.

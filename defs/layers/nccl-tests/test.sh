@@ -10,6 +10,6 @@ for program in all_reduce all_gather broadcast reduce_scatter alltoall sendrecv;
   needs=$(ldd "$path")
   [[ $needs != *"not found"* ]] || die "$path: $needs"
   [[ $needs == *libnccl.so.2* ]] || die "$path is not linked with NCCL's library"
-  said=$("$path" -h 2>&1 || true)
-  [[ $said == *minbytes* ]] || die "$path does not tell its options: $said"
+  usage=$("$path" -h 2>&1 || true)
+  [[ $usage == *minbytes* ]] || die "$path does not tell its options: $usage"
 done

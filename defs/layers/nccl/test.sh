@@ -11,8 +11,8 @@ cached=$(/sbin/ldconfig -p | sed -n 's/^[[:blank:]]*libnccl\.so\.2 .* => //p')
 [[ $cached == /opt/nccl/lib/* ]] || die "the loader gives another NCCL: $cached"
 
 IFS=. read -r major minor patch _ <<<"$OPT_VERSION.0"
-found=$(sed -n 's/^#define NCCL_VERSION_CODE //p' /opt/nccl/include/nccl.h)
-((found == major * 10000 + minor * 100 + patch)) || die "NCCL is $found, not $OPT_VERSION"
+code=$(sed -n 's/^#define NCCL_VERSION_CODE //p' /opt/nccl/include/nccl.h)
+((code == major * 10000 + minor * 100 + patch)) || die "NCCL is $code, not $OPT_VERSION"
 
 archs=$(/usr/local/cuda/bin/cuobjdump --list-elf "$library")
 for arch in $OPT_ARCH; do

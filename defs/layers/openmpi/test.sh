@@ -39,8 +39,8 @@ for compiler in mpicc mpicxx; do
   grep -q '(NEEDED).*\[libmpi\.so\.40\]$' <<<"$dynamic" || fail "a program of $compiler does not need libmpi.so.40"
   # An RPATH, unlike a RUNPATH, comes before LD_LIBRARY_PATH, by which sites put their library first.
   ! grep -q '(RPATH)' <<<"$dynamic" || fail "a program of $compiler has an RPATH: the host's MPI would not be found"
-  found=$(LD_LIBRARY_PATH='' ldd "$work/$compiler" | sed -n 's/.*libmpi\.so\.40 => \([^ ]*\).*/\1/p')
-  [[ $found == "$prefix"/lib/* ]] || fail "a program of $compiler finds its libmpi at '$found', not in $prefix"
+  libmpi=$(LD_LIBRARY_PATH='' ldd "$work/$compiler" | sed -n 's/.*libmpi\.so\.40 => \([^ ]*\).*/\1/p')
+  [[ $libmpi == "$prefix"/lib/* ]] || fail "a program of $compiler finds its libmpi at '$libmpi', not in $prefix"
 done
 
 # Tests may run as root in the container, and the machine may have a single core.

@@ -18,8 +18,8 @@ if not torch.distributed.is_available() or not torch.distributed.is_mpi_availabl
 
 vendor = os.environ["OPT_VENDOR"]
 has = {"nvidia": torch.version.cuda, "amd": torch.version.hip}
-for name, found in has.items():
-    if (vendor == name) != bool(found):
+for name, value in has.items():
+    if (vendor == name) != bool(value):
         sys.exit(f"built for {vendor}, torch reports CUDA {torch.version.cuda}, HIP {torch.version.hip}")
 if vendor != "cpu":
     if not torch.distributed.is_nccl_available():

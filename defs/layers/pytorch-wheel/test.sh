@@ -45,9 +45,9 @@ from torch._inductor import config
 if hasattr(config, "cpp_cache_precompile_headers"):
     config.cpp_cache_precompile_headers = False
 numbers = torch.arange(8.0)
-found = torch.compile(lambda x: torch.sin(x) + x * x)(numbers)
-if not torch.allclose(found, torch.sin(numbers) + numbers * numbers):
-    sys.exit(f"what torch.compile made computes {found}")
+result = torch.compile(lambda x: torch.sin(x) + x * x)(numbers)
+if not torch.allclose(result, torch.sin(numbers) + numbers * numbers):
+    sys.exit(f"what torch.compile made computes {result}")
 PYTHON
 fi
 

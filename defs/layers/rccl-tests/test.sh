@@ -12,10 +12,10 @@ for program in all_reduce all_gather broadcast reduce_scatter alltoall sendrecv;
   [[ -x $path ]] || die "there is no $path"
   needs=$(ldd "$path")
   [[ $needs != *"not found"* ]] || die "$path: $needs"
-  found=$(sed -n 's/.*librccl\.so\.1 => \([^ ]*\).*/\1/p' <<<"$needs")
-  [[ $found -ef $rccl/lib/librccl.so.1 ]] || die "$path takes another RCCL than that of $rccl: $found"
-  said=$("$path" -h 2>&1 || true)
-  [[ $said == *minbytes* ]] || die "$path does not tell its options: $said"
+  librccl=$(sed -n 's/.*librccl\.so\.1 => \([^ ]*\).*/\1/p' <<<"$needs")
+  [[ $librccl -ef $rccl/lib/librccl.so.1 ]] || die "$path takes another RCCL than that of $rccl: $librccl"
+  usage=$("$path" -h 2>&1 || true)
+  [[ $usage == *minbytes* ]] || die "$path does not tell its options: $usage"
   for arch in $OPT_ARCH; do
     grep -qaF "amdgcn-amd-amdhsa--$arch" "$path" || die "there is no code for $arch in $path"
   done

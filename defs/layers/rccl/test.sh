@@ -9,6 +9,6 @@ needs=$(env -u LD_LIBRARY_PATH ldd "$library")
 [[ $needs != *"not found"* ]] || die "$library: $needs"
 cached=$(/sbin/ldconfig -p | sed -n 's/^[[:blank:]]*librccl\.so\.1 .* => //p')
 [[ $cached == /opt/rccl/lib/* ]] || die "the loader gives another RCCL: $cached"
-found=$(grep -aoE 'amdgcn-amd-amdhsa--gfx[0-9a-f]+' "$library" | sed 's/.*--//' | sort -u)
+archs=$(grep -aoE 'amdgcn-amd-amdhsa--gfx[0-9a-f]+' "$library" | sed 's/.*--//' | sort -u)
 wanted=$(tr ' ' '\n' <<<"$OPT_ARCH" | sort -u)
-[[ $found == "$wanted" ]] || die "$library has code for ${found//$'\n'/ }, not for $OPT_ARCH"
+[[ $archs == "$wanted" ]] || die "$library has code for ${archs//$'\n'/ }, not for $OPT_ARCH"

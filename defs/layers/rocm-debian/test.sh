@@ -28,5 +28,5 @@ CODE
 compiler=$(command -v c++ || command -v hipcc)
 "$compiler" -D__HIP_PLATFORM_AMD__ -isystem "$prefix"/include -L"$prefix"/lib -o "$folder/versions" \
   "$folder/versions.cpp" -lrccl -lamdhip64
-found=$("$folder/versions")
-[[ $found == "5.7 21304" ]] || die "HIP and RCCL are '$found', not 5.7 and 2.13.4"
+versions=$("$folder/versions")
+[[ $versions == "5.7 21304" ]] || die "HIP and RCCL are '$versions', not 5.7 and 2.13.4"

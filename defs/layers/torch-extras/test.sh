@@ -28,11 +28,11 @@ for package, (option, module, has_builds) in packages.items():
         continue
     if has_builds and os.environ["OPT_VARIANT"]:
         wanted += "+" + os.environ["OPT_VARIANT"]
-    found = importlib.metadata.version(package)
+    installed = importlib.metadata.version(package)
     imported = importlib.import_module(module)
     # The Python index has such builds under the plain version.
-    if wanted not in (found, getattr(imported, "__version__", "")):
-        sys.exit(f"{package} is {found}, not {wanted}")
+    if wanted not in (installed, getattr(imported, "__version__", "")):
+        sys.exit(f"{package} is {installed}, not {wanted}")
 
 if os.environ["OPT_VISION"]:
     # Its compiled part: without it, the import above may still work.

@@ -9,9 +9,9 @@ import sys
 
 from torchdata.stateful_dataloader import StatefulDataLoader
 
-found = importlib.metadata.version("torchdata")
-if found != os.environ["OPT_VERSION"]:
-    sys.exit(f"torchdata is {found}, not {os.environ['OPT_VERSION']}")
+installed = importlib.metadata.version("torchdata")
+if installed != os.environ["OPT_VERSION"]:
+    sys.exit(f"torchdata is {installed}, not {os.environ['OPT_VERSION']}")
 first = StatefulDataLoader(range(4), batch_size=1)
 batches = iter(first)
 next(batches)

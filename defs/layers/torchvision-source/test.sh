@@ -11,9 +11,9 @@ import torch
 import torchvision
 
 wanted = os.environ["OPT_VERSION"] + "+source"
-found = importlib.metadata.version("torchvision")
-if found != wanted:
-    sys.exit(f"torchvision is {found}, not {wanted}")
+installed = importlib.metadata.version("torchvision")
+if installed != wanted:
+    sys.exit(f"torchvision is {installed}, not {wanted}")
 box = torch.tensor([[0.0, 0.0, 1.0, 1.0]])
 kept = torchvision.ops.nms(box.repeat(2, 1), torch.tensor([0.5, 0.9]), 0.5)
 if kept.tolist() != [1]:

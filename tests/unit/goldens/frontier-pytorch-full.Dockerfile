@@ -35,7 +35,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 9029c0be9692
+# step 85576f753bc3
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -50,7 +50,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 5a7011c19264
+# step 0147b34839a5
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -60,7 +60,7 @@ ENV PATH="/opt/mpich/bin${PATH:+:$PATH}" \
     HYDRA_LAUNCHER="${HYDRA_LAUNCHER:-fork}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 1bf530f06483
+# step 93c81a8a3597
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -73,7 +73,7 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step 4560d6361a49
+# step 31955f3f8b24
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -84,7 +84,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 3a045875bf92
+# step c1649222d852
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -102,14 +102,14 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # torchdata: torchdata, with data loaders that resume in the middle of an epoch
-# step 1b7b6cc94b51
+# step 334bdab8426f
 COPY layers/torchdata/ /.sifwright/layers/torchdata/
 RUN ["env", \
      "OPT_VERSION=0.11.0", \
      "bash", "/.sifwright/run", "torchdata"]
 
 # apex-rocm: AMD's apex for ROCm, with its fused optimizers and layer norms
-# step e86319328387
+# step 2f7a80c8384d
 COPY layers/apex-rocm/ /.sifwright/layers/apex-rocm/
 RUN ["env", \
      "OPT_VERSION=1.10.0", \
@@ -118,7 +118,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "apex-rocm"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step d97bd551f08b
+# step ac0faf4a0f8e
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -127,7 +127,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 65703fc7953b
+# step c0c23968b1ea
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -137,21 +137,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step 106cf1e11bfc
+# step 2b69270309f2
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 8b1ab6061ec1
+# step da1c75278898
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step ef1cbcdab3c3
+# step 84a6723b64ad
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -164,7 +164,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate, transformers, torchdata; apex for AMD" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="ef1cbcdab3c39f1847f004b5dd86ba4a8d750497acd3ebb6f640493e204d26fa"
+      org.sifwright.plan="84a6723b64ad2c2332b411c56fad4b842175766a0c4c44b5864c1606b344d203"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

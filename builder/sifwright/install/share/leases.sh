@@ -37,7 +37,7 @@ in_words() { # in_words IDENTITY
 take_lock() { # take_lock --wait|--no-wait
   LOCK=$FOLDER.lock
   MINE=$(identity)
-  local held said=
+  local held announced=
   trap give_back EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
@@ -50,8 +50,8 @@ take_lock() { # take_lock --wait|--no-wait
     fi
     [[ $1 == --wait ]] || fail "$(in_words "$held") is at work on $FOLDER: wait for it." \
       "If it does not run any more: rm '$LOCK'"
-    [[ -n $said ]] || say "waiting for $(in_words "$held"). If it does not run any more: rm '$LOCK'"
-    said=yes
+    [[ -n $announced ]] || say "waiting for $(in_words "$held"). If it does not run any more: rm '$LOCK'"
+    announced=yes
     sleep 0.5
   done
 }
@@ -110,11 +110,11 @@ command_of() { # command_of PROCESS
 
 # Processes with the folder as /.user-software in their container, or with a file of it open.
 processes_of_folder() {
-  local place process real
+  local entry process real
   real=$(realpath "$FOLDER")
-  for place in /proc/[0-9]*; do
-    process=${place#/proc/}
-    [[ $process != "$$" && $place/root/.user-software -ef $FOLDER ]] || continue
+  for entry in /proc/[0-9]*; do
+    process=${entry#/proc/}
+    [[ $process != "$$" && $entry/root/.user-software -ef $FOLDER ]] || continue
     printf '%s\n' "$process"
   done
   find /proc/[0-9]*/{cwd,exe,fd} -maxdepth 1 -printf '%p %l\n' 2>/dev/null | holders "$real"
@@ -123,9 +123,9 @@ processes_of_folder() {
 
 # squashfuse has it open; without it, the kernel has it as a loop device.
 processes_of_file() { # processes_of_file FILE
-  local place
-  for place in /proc/[0-9]*/fd/*; do
-    if [[ $place -ef $1 ]]; then cut -d / -f 3 <<<"$place"; fi
+  local descriptor
+  for descriptor in /proc/[0-9]*/fd/*; do
+    if [[ $descriptor -ef $1 ]]; then cut -d / -f 3 <<<"$descriptor"; fi
   done
   if grep -qxF -- "$(realpath "$1")" /sys/block/loop*/loop/backing_file 2>/dev/null; then
     printf '%s\n' "$PPID"
@@ -161,9 +161,9 @@ users() { # users PROGRAM...: everybody at work, a line each
 
 refuse_in_use() { # refuse_in_use PROGRAM...
   [[ -z ${FORCE:-} ]] || return 0
-  local found
-  found=$(users "$@")
-  [[ -z $found ]] || fail "user-software in $HOME_OF is in use:
-$found
+  local processes
+  processes=$(users "$@")
+  [[ -z $processes ]] || fail "user-software in $HOME_OF is in use:
+$processes
 End these first, or, if they can be disturbed, use --force."
 }

@@ -45,12 +45,12 @@ find_image() {
     [[ -e $IMAGE ]] || fail "there is no SIF='$SIF': unload the module and load it again"
     return 0
   fi
-  local -a found
+  local -a images
   shopt -s nullglob
-  found=("$ROOT"/*.sif)
+  images=("$ROOT"/*.sif)
   shopt -u nullglob
-  ((${#found[@]} == 1)) || fail "${#found[@]} images in $ROOT: load the module, which names one"
-  IMAGE=${found[0]}
+  ((${#images[@]} == 1)) || fail "${#images[@]} images in $ROOT: load the module, which names one"
+  IMAGE=${images[0]}
 }
 
 # HOME_OF is the folder that holds user-software and what belongs to it.

@@ -188,10 +188,10 @@ run_words() { # FOLDER WORD…
 
 # %post as Apptainer 1.4 does it: with this umask, this language, and the usual folders on PATH (tried).
 post() { # FILE SHELL…
-  local place
+  local folder
   recipe_env[LANG]=${recipe_env[LANG]:-C}
-  for place in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
-    [[ :${recipe_env[PATH]}: == *:$place:* ]] || recipe_env[PATH]+=:$place
+  for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
+    [[ :${recipe_env[PATH]}: == *:$folder:* ]] || recipe_env[PATH]+=:$folder
   done
   (cd / && umask 002 && in_recipe "${@:2}" "$layer/$1")
 }
@@ -270,15 +270,15 @@ copied_folder() { # PATH LINE
 # A folder gives way to a file or link of COPY. Mounted files below it (/tmp) stay, because they are the
 # building machine's.
 make_way() { # PATH
-  local place mounted
+  local folder mounted
   if [[ ! -d $1 || -L $1 ]]; then
     rm -f -- "$1"
     return
   fi
-  place=$(cd -P -- "$1" && pwd)
+  folder=$(cd -P -- "$1" && pwd)
   while read -r _ _ _ _ mounted _; do
     printf -v mounted %b "$mounted"
-    if [[ $mounted/ == "$place"/* ]]; then
+    if [[ $mounted/ == "$folder"/* ]]; then
       printf 'COPY would replace %s, where the build has %s of the machine: copy to another name\n' \
         "$1" "$mounted" >&2
       exit 1

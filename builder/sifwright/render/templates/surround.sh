@@ -9,8 +9,8 @@ for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
 done
 export PATH
 if [ -f /.sifwright/archive ] && [ -d /.sifwright/machine ]; then
-  found=$(SIFWRIGHT_BUILD=/.sifwright /.sifwright/bin/mirrored debian)
-  if [ "$found" != debian ]; then
-    printf '%s %s\n' "$(cat /.sifwright/archive)" "$found" >>/.sifwright/machine/mirrors
+  mirror=$(SIFWRIGHT_BUILD=/.sifwright /.sifwright/bin/mirrored debian)
+  if [ "$mirror" != debian ]; then
+    printf '%s %s\n' "$(cat /.sifwright/archive)" "$mirror" >>/.sifwright/machine/mirrors
   fi
 fi

@@ -39,7 +39,7 @@ def resolved(paths: Iterable[str]) -> Iterator[Finding]:
 
 def same_libfabric(plugin: str, program: str) -> Iterator[Finding]:
     """Refuse a fi_info that uses another libfabric than the plugin."""
-    mine, other = _found(plugin, "libfabric.so.1"), _found(program, "libfabric.so.1")
+    mine, other = _find_library(plugin, "libfabric.so.1"), _find_library(program, "libfabric.so.1")
     if mine and mine != other:
         yield broken("e", f"{plugin} takes {mine}, but {program} {other or 'none'}")
 
@@ -58,7 +58,7 @@ def providers(program: str, wanted: str, release: str) -> Iterator[Finding]:
         yield broken("e", f"libfabric is not release {release}: {' '.join(version)}")
 
 
-def _found(path: str, library: str) -> str:
+def _find_library(path: str, library: str) -> str:
     """Return the file that the loader gives a program or library for a name."""
     for line in _ldd(path):
         name, _, rest = line.partition(" => ")
