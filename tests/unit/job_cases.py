@@ -114,7 +114,7 @@ SITES = {
     "include-site-environment": case(append(TOOL, "include: [site-environment, runscript]\n")),
 }
 _SPEAKS = "launch: {srun: {pmi: [cray_shasta, pmi2]}}\n"
-# An image whose MPI is Open MPI's, as its record says.
+# An image with an MPI of Open MPI, by its record.
 _OPEN_MPI = (
     '{"sif": "image.sif", "sif_fingerprint": "", "plan":'
     ' {"site": "s", "image": "i", "id": "1", "steps": [], "facts": %s}}'

@@ -219,7 +219,7 @@ class _CatalogReader:
         return parse_catalog.layer(folder.name, data, scripts=scripts, files=files, sources=sources)
 
     def test(self, folder: Path, shared: str) -> str:
-        """Return the layer's test.sh, or that of the layer whose test it shares."""
+        """Return the layer's test.sh, or the test of the layer that it shares."""
         own = folder / "test.sh"
         if shared and os.path.lexists(own):
             self.add(own, f"the header names the test of '{shared}'", "Keep one of the two.")

@@ -163,7 +163,7 @@ class Layer:
 
     `built` are its builds by tests of sifwright: empty if no test builds it. `obstacles` are the
     reasons for what no test builds. `suits` names facts of a site and the values that the layer is
-    for. `patches` is the option whose value names the folder below patches/ that a step carries.
+    for. `patches` is the option with the name of the folder below patches/ that a step carries.
     `site_environment`: its steps carry one more file, made from the site. `native`: it can be
     installed below a folder of a host. `secrets` are the names of files that its step reads, and
     which no image keeps.

@@ -8,8 +8,8 @@ from sifwright.errors import Problem, quoted
 DELIMITER = "SIFWRIGHT_EOF"
 # Apptainer reads sections of a definition file up to 64 KiB, and a section holds many values.
 MAX_TEXT = 4096
-# In Apptainer 1.4.5, any line whose first printing character is % starts a section. This holds in
-# here-documents as well. {{ name }} is replaced as a build argument, line breaks included.
+# In Apptainer 1.4.5, any line with % as its first printing character starts a section. This holds
+# in here-documents as well. {{ name }} is replaced as a build argument, line breaks included.
 SECTION = re.compile(r"^[^\S\n]*%", re.MULTILINE)
 BUILD_ARGUMENT = re.compile(r"\{\{\s*\w+\s*\}\}")
 _STRICT = re.compile(r"^set -euo pipefail\r?$", re.MULTILINE)

@@ -46,7 +46,7 @@ class Source:
 class Config:
     """The configuration of an image; of a SIF, the same from its files.
 
-    `unread` names variables whose values only a shell can tell.
+    `unread` names variables with values that only a shell can tell.
     """
 
     processor: str

@@ -22,7 +22,7 @@ def environment_mpi(job: Job) -> str:
 
 
 def is_open_mpi(job: Job) -> bool:
-    """Return whether the launcher is of Open MPI, whose options differ from those of MPICH."""
+    """Return whether the launcher is of Open MPI: its options differ from those of MPICH."""
     spoken = _spoken(job, job.launcher)
     return job.launcher in _OF_MPI and any(name.startswith("pmix") for name in spoken)
 
@@ -149,7 +149,7 @@ def _ways(job: Job, mpi: ImageMpi) -> Iterator[str]:
         yield "Use --host-mpi, which brings the MPI of the site."
     open_names = [name for name in site.offered_pmi(job.launcher) if name.startswith("pmi")]
     if open_names and not job.torchrun:
-        yield f"Use an image whose MPI is started by {_listed(tuple(open_names))}."
+        yield f"Use an image with an MPI that is started by {_listed(tuple(open_names))}."
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -81,7 +81,7 @@ class Job:
 
     @property
     def binds(self) -> tuple[str, ...]:
-        """Return the binds of the container; the job makes those whose source exists."""
+        """Return the binds of the container; the job makes those with an existing source."""
         host = self.site.host_mpi if self.request.host_mpi else None
         return self.site.binds + (host.binds if host else ())
 

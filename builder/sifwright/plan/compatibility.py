@@ -223,7 +223,7 @@ def _meets(wanted: str, cell: Iterable[str]) -> bool:
 
 
 def _row(table: Mapping[str, object], wanted: str) -> str | None:
-    """Return the row of that name, else the first row whose specifier holds it."""
+    """Return the row of that name, else the first row with a specifier that holds it."""
     if wanted in table:
         return wanted
     return next((name for name in table if _within(wanted, name)), None)

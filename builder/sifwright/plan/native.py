@@ -70,7 +70,7 @@ def _slots(catalog: Catalog, image: Image, host: HostSoftware) -> Iterator[Image
 
 
 def _python_problem(catalog: Catalog, image: Image) -> Iterator[Problem]:
-    """Report an image whose Python is that of its base: a host has no such layer."""
+    """Report an image with the Python of its base: a host has no such layer."""
     for slot in image.layers:
         for layer in map(catalog.layers.__getitem__, slot.choices):
             if layer.bootstrap and "python" in layer.provides:

@@ -35,7 +35,7 @@ class WordError(ValueError):
 
 
 class UnknownVariableError(WordError):
-    """A variable whose value the recipe does not give."""
+    """A variable without a value in the recipe."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the value of ${name} is not in the recipe")

@@ -64,7 +64,7 @@ def _is_debootstrap(plan: Plan) -> bool:
 
 
 def render_definition(plan: Plan, start: Mapping[str, object]) -> str:
-    """Render the definition file on its start, whose parts templates/start.def.j2 names."""
+    """Render the definition file on its start; templates/start.def.j2 names its parts."""
     is_whole = not start["copied"]
     steps = [_step_text(step, is_whole=is_whole) for step in plan.steps]
     text = template("render/templates/definition.def.j2").render(

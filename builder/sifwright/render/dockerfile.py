@@ -1,6 +1,6 @@
 """Render a plan as a Dockerfile and the files that it copies.
 
-For the classic builder as well, whose language has neither here-documents nor `--mount`. `RUN` is
+For the classic builder as well: its language has neither here-documents nor `--mount`. `RUN` is
 written as JSON, which no shell reads; `ENV` and `LABEL` have quoting rules of their own.
 """
 

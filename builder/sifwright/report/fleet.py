@@ -73,7 +73,7 @@ def _verdict(
 
 
 def changes(built: Collection[str], plan: Plan) -> Iterator[str]:
-    """Yield the first layer whose scripts, options or pins are others now; `built` are step ids."""
+    """Yield the first layer with other scripts, options or pins now; `built` are step ids."""
     new = [step.layer.name for step in plan.steps if step.id not in built]
     if new:
         yield f"definitions, options or pins have changed: layer {new[0]}"

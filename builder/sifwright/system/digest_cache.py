@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sifwright.system import fact_cache, files
 
-# In front of the identities of SIFs whose fingerprint is remembered.
+# In front of the identities of SIFs with a remembered fingerprint.
 SIF = "sif "
 _FILE = "digests-2.json"
 # Digests to keep, for built SIFs and SIFs that images start from.

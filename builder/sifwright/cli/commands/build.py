@@ -122,7 +122,7 @@ def build(arguments: Namespace) -> None:
     _check_key(request)
     is_new = request.options.force or not request.is_current
     if is_new or arguments.until:
-        definitions(arguments)  # whose mistakes may be in files of other images
+        definitions(arguments)  # their mistakes may be in files of other images
     if (is_new or arguments.until) and request.options.engine == "apptainer":
         emulation.start(plan, progress, compilers=arguments.emulate_compilers)
     if arguments.until:

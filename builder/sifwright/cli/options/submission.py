@@ -101,7 +101,7 @@ def _command(arguments: Namespace, site: Site) -> str:
 
 
 def site_of_jobs(site: Site, scheduler: str) -> Site:
-    """Return the site whose facts the jobs of a build have.
+    """Return the site with the facts of a build's jobs.
 
     Where users build no SIFs, jobs of a build run on another machine. Raises `UsageError` unless
     its scheduler is named.

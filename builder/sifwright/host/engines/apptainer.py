@@ -21,7 +21,7 @@ from sifwright.system import ids, processes
 MINIMUM = {"apptainer": Version("1.1.0"), "singularity-ce": Version("4.0.0")}
 # Versions that close a hole of the setuid program, by product. Sources: release notes of
 # apptainer/apptainer v1.5.1 and sylabs/singularity v4.4.2.
-_LIMITED = "'limit container paths' also allows folders whose names begin alike"
+_LIMITED = "'limit container paths' also allows folders with names that begin alike"
 HOLES = {
     "apptainer": [(Version("1.5.1"), f"CVE-2026-48785: {_LIMITED}")],
     "singularity-ce": [(Version("4.4.2"), f"CVE-2026-47215: {_LIMITED}")],
@@ -106,7 +106,7 @@ class Apptainer:
     def test_command(self, sif: Path, layers: Sequence[str] | None = None) -> list[str]:
         """Run %test in the SIF, without the user's home, environment and other mounts.
 
-        `layers` are those whose tests are to run, instead of all.
+        `layers` are the layers to test, instead of all.
         """
         only = [] if layers is None else ["--env", f"SIFWRIGHT_TESTS={' '.join(layers)}"]
         userns = ["--userns"] if os.geteuid() == 0 and ids.lacks_capabilities() else []

@@ -77,7 +77,7 @@ def open_response(
     way: HttpOptions = HttpOptions(),
     large: bool = False,
 ) -> Iterator[Response]:
-    """Open an answer whose body is read on use. Raise `OSError`, also if the body is cut off.
+    """Open an answer; its body is read on use. Raise `OSError`, also if the body is cut off.
 
     The limit is a minute and 8 MiB for the whole answer. A `large` body must bring some KiB in half
     a minute.

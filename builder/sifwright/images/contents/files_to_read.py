@@ -23,7 +23,7 @@ _LIB = r"(?:usr/)?lib(?:32|64)?/(?:[a-z0-9_]+-linux-gnu\w*/)?"
 
 
 class Readable(Protocol):
-    """A file whose `read` gives at most so many bytes, and none at the end."""
+    """A file with a `read` that gives at most so many bytes, and none at the end."""
 
     def read(self, size: int, /) -> bytes: ...
 

@@ -48,7 +48,7 @@ class ImageFacts:
     os_version: str  # VERSION_ID of os-release, as in 12
     libc: str  # glibc 2.36, musl 1.2.5, or empty
     environment: dict[str, str]
-    unread_environment: tuple[str, ...] = ()  # variables whose values only a shell can tell
+    unread_environment: tuple[str, ...] = ()  # variables with values that only a shell can tell
     user: str
     labels: dict[str, str]
     pythons: tuple[Python, ...]

@@ -115,7 +115,7 @@ class ListingWriter:
         self._rows = []
 
     def number(self, links: Mapping[int, int]) -> None:
-        """Give the nodes other `links`; 0 to those whose `links` has none."""
+        """Give the nodes other `links`; 0 to nodes without an entry in `links`."""
         self._flush()
         for index in self._linked:
             block_rows = rows(self._blocks[index])

@@ -171,7 +171,7 @@ def _rpm(database: bytes) -> Iterator[Package]:
 
 
 def _recorded(folder: bytes, record: bytes) -> Iterator[bytes]:
-    """Yield the files of a RECORD, whose paths start where the distribution's folder is."""
+    """Yield the files of a RECORD; their paths start where the distribution's folder is."""
     parent = posixpath.dirname(folder)
     lines = record.decode("utf-8", "surrogateescape").splitlines()
     try:

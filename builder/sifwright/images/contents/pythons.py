@@ -13,7 +13,7 @@ _Versions = dict[str, set[str]]
 
 # Search order of a shell: `command -v python || command -v python3`.
 _NAMES = ("python", "python3")
-# The one of a container whose image sets none.
+# The one of a container with an image that sets none.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROGRAM = re.compile(r"python(3\.\d{1,9})")
 # Wrappers as layer base-image makes them.

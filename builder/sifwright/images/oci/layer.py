@@ -41,7 +41,7 @@ def read(
 def checked(
     stream: Readable, digest: str, size: int = -1, scan: ScanBudget | None = None
 ) -> LayerContents:
-    """Return the contents of a layer whose packed bytes must have this digest."""
+    """Return the contents of a layer; its packed bytes must have this digest."""
     whole = CheckedStream(stream, digest, size)
     try:
         layer = read(whole, scan)

@@ -23,7 +23,7 @@ _ALWAYS, _MOST_TIMES = 1 << 30, 200
 
 
 class CheckedStream:
-    """A stream of `size` bytes (-1: to its end), whose sha256 is compared at the end."""
+    """A stream of `size` bytes (-1: to its end), with a sha256 that is compared at the end."""
 
     def __init__(self, stream: Readable, digest: str, size: int = -1) -> None:
         self._stream, self._expected, self._size = stream, digest, size

@@ -18,7 +18,7 @@ _LONGEST, _MOST = 65536, 2 << 20
 def after(
     scripts: Iterable[str], before: Mapping[str, str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the variables after some scripts, and the names of those whose values are not known.
+    """Return the variables after some scripts, and the names of those with unknown values.
 
     Not known is what depends on something that a script runs or tests. Raises `BadImage` for more
     than a program can be started with.

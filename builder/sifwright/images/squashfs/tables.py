@@ -28,7 +28,7 @@ def finished(
     start: int,
     links: Mapping[int, int],
 ) -> tuple[Superblock, bytes]:
-    """Return the superblock and the tables of a tree whose data is written, from `start` on.
+    """Return the superblock and the tables of a tree with written data, from `start` on.
 
     `like` names the compression. `moved` has the data's new position by the number of the layer.
     `links` is as for `TreeWriter`.

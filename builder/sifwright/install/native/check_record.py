@@ -37,7 +37,7 @@ _RECORD = {
 
 
 def damaged_part(record: Mapping[str, Any]) -> str:
-    """Return a key whose value `install` does not write, with those above it, or ''."""
+    """Return a key with a value that `install` does not write, with those above it, or ''."""
     try:
         _validator().validate(record)
     except jsonschema_rs.ValidationError as error:

@@ -97,7 +97,7 @@ def no_packages(site: Site) -> str:
 
 
 def saved_rules(rules: Iterable[EnvRule]) -> dict[str, list[str]]:
-    """Return the names whose values are kept for later, and the lines that set them."""
+    """Return the names with values to keep for later, and the lines that set them."""
     rules = list(rules)
     names = sorted({rule.name for rule in rules})
     return {"names": names, "lines": list(map(shell.export, rules))}

@@ -26,7 +26,7 @@ _ALLOCATIONS = {"slurm": "SLURM_JOB_ID", "pbs": "PBS_JOBID", "flux": "FLUX_JOB_I
 
 
 def require_images(site: Site) -> None:
-    """Raise `UsageError` at a site whose jobs run in no image."""
+    """Raise `UsageError` at a site with jobs that run in no image."""
     if "container" in site.run_in:
         return
     message = f"site {site.name} runs jobs on the host only, and the benchmark is in images"

@@ -20,7 +20,7 @@ _EARLIER_LOG = "earlier.log"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WrittenJob:
-    """A job whose folder is complete."""
+    """A job with a complete folder."""
 
     folder: Path
     log: Path

@@ -28,7 +28,7 @@ _PBS = {
     **dict.fromkeys("QHWTSU", QUEUED),
     **dict.fromkeys("REB", RUNNING),
 }
-# The substate of a job that qdel has ended, whose exit status may be 0 (OpenPBS 23.06.06).
+# The substate of a job that qdel has ended; its exit status may be 0 (OpenPBS 23.06.06).
 _TERMINATED = "91"
 _FLUX = {
     **dict.fromkeys(("NEW", "DEPEND", "PRIORITY", "SCHED"), QUEUED),
@@ -61,7 +61,7 @@ class JobState(NamedTuple):
 class Scheduler(ABC):
     """The commands of a scheduler; `id_form` is a regular expression.
 
-    `canceller` is the command that cancels the jobs whose ids follow it.
+    `canceller` is the command that cancels the jobs with the ids behind it.
     """
 
     name: str

@@ -69,7 +69,7 @@ def prepare(
 
 
 def _site_of_jobs(sites: Sequence[Site], scheduler: str) -> Site:
-    """Return the site whose facts the jobs have; sites of other machines have no say.
+    """Return the site with the facts of the jobs; sites of other machines have no say.
 
     Raises `UsageError` without a scheduler, or if two sites have different facts.
     """

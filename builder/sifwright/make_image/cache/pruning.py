@@ -57,7 +57,7 @@ def remove_stale(root: Path) -> None:
         for path in (root / ENTRIES).glob(".*"):
             if _is_abandoned(root, path):
                 tempdirs.remove(path)
-        # After the folders, whose state the leases tell.
+        # After the folders: the leases tell their state.
         leases.remove_stale(root)
 
 

@@ -20,8 +20,8 @@ from sifwright.system.tempdirs import temporary_root
 INSTALL = "sudo tools/install-apptainer, or ask your administrator"
 _ELSEWHERE = "docs/how-to/build-elsewhere.md"
 SQUASHFS_TOOLS = ("mksquashfs", "unsquashfs")
-# The first release whose mksquashfs packs the same tree to the same bytes (its CHANGES). Cached
-# steps and SIFs need the same bytes.
+# The first release with a mksquashfs that packs the same tree to the same bytes (its CHANGES).
+# Cached steps and SIFs need the same bytes.
 _MINIMUM = Version("4.4")
 FUSE = Path("/dev/fuse")
 USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")

@@ -1,4 +1,4 @@
-"""Bases whose packages no lock holds."""
+"""Bases with packages that no lock holds."""
 
 from sifwright.errors import MachineError
 from sifwright.plan.model import Plan

@@ -29,7 +29,7 @@ def edf(site: Site, image: Path) -> str:
 
 
 def absent_mounts(site: Site, environment: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield each mount whose folder, or the variable in its path, is not there."""
+    """Yield each mount without its folder, or without the variable in its path."""
     for mount in _mounts(site):
         source = mount.partition(":")[0]
         unset = [name for name in _VARIABLE.findall(source) if not environment.get(name)]

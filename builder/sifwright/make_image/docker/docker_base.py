@@ -34,7 +34,7 @@ _LIVELY = ("Volumes", "OnBuild")
 _CARRIED = ("Env", "Labels")
 _EPOCH = "1970-01-01T00:00:00Z"
 _KNOWN = ("architecture", "os", "created")
-# Parts of a layer whose arrival is reported.
+# Parts of a layer with a reported arrival.
 _PARTS = 10
 
 

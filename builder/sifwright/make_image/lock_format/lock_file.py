@@ -1,4 +1,4 @@
-"""The lock file: a pylock.toml (PEP 751) whose table tool.sifwright has all that is no wheel."""
+"""The lock file: a pylock.toml (PEP 751) with all that is no wheel in its table tool.sifwright."""
 
 from __future__ import annotations
 

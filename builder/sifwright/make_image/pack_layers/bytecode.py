@@ -56,8 +56,8 @@ def restamp(path: bytes, source: Source | None, known: Collection[int]) -> None:
     """Let the header name the time that the source gets, if it is of the source as it is now.
 
     A header that is not gets the time 0, and stays out of date. A checked digest of a new source
-    becomes time and size: imports need not read the source. `known` are times of earlier layers,
-    whose sources may be elsewhere.
+    becomes time and size: imports need not read the source. `known` are times of earlier layers;
+    their sources may be elsewhere.
     """
     with open(os.open(path, os.O_RDWR | os.O_NOFOLLOW), "r+b") as file:
         data = file.read(_LAYOUT.size)

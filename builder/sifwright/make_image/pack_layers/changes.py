@@ -158,7 +158,7 @@ class _ChangeWalk:
                 yield path
 
     def _made_late(self, folder: bytes) -> Iterator[bytes]:
-        """Make a folder if it is not there; all whose times change by what is put there."""
+        """Make a missing folder with its parents; yield the folders that get new times by it."""
         if folder and not os.path.lexists(folder):
             yield from self._made_late(os.path.dirname(folder))
             os.mkdir(folder)

@@ -91,7 +91,7 @@ def _paths(folder: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
 
 
 def _rewrite(path: bytes, changed: Callable[[bytes, int], bytes], time: int) -> None:
-    """Change the text of a file, whose owner, mode and names stay."""
+    """Change the text of a file; its owner, mode and names stay."""
     with open(os.open(path, os.O_RDWR | os.O_NOFOLLOW), "r+b") as file:  # noqa: PTH123  # a descriptor
         before = file.read()
         after = changed(before, time)

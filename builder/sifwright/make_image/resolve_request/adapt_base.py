@@ -13,7 +13,7 @@ from sifwright.images.contents.image_facts import ImageFacts, Python, Torch
 # The oldest Python that the run scripts start with (docs/reference/run-scripts.md).
 OLDEST_PYTHON = (3, 6)
 _VENDORS = {"cuda": ("nvidia", "CUDA"), "rocm": ("amd", "ROCm")}
-# Distributions whose packages layers can install.
+# Distributions with packages that layers can install.
 _APT = ("debian", "ubuntu")
 # A path that is one word of a script, and a folder that plugins can be taken out of.
 _PATH = re.compile(r"/(?:[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*/)+[A-Za-z0-9._+@-]+")

@@ -116,7 +116,7 @@ def prepare(
 def note_epoch(machine: Path, time: int) -> None:
     """Have the next step's programs write this time instead of today's.
 
-    That is for steps whose result is packed: pip writes other bytecode then, which packing mends.
+    That is for steps with a packed result: pip writes other bytecode then, which packing mends.
     """
     (machine / "epoch").write_text(f"{time}\n", encoding="utf-8")
 

@@ -64,7 +64,7 @@ class ImageFolder:
         return self.folder / f"{_IMAGE}.intoto.jsonl"
 
     def is_current(self, expected: Mapping[str, object]) -> bool:
-        """Return whether a whole image is here whose record has these entries."""
+        """Return whether a whole image with these entries in its record is here."""
         with suppress(OSError, ValueError, KeyError, TypeError, SifwrightError):
             record = small_file.read_json(self.record)
             # Compared first: to look for damage may take long.

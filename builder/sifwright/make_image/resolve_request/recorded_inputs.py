@@ -57,7 +57,7 @@ class Inputs:
         return replace(inputs, digest=str(last.manifest["inputs"]["base image"]) if last else "")
 
     def locked(self, lock: Lock, files: Path) -> Inputs:
-        """Return the inputs that a lock names, whose files are in a folder."""
+        """Return the inputs that a lock names, with their files in a folder."""
         return replace(
             self,
             record={f"{item.layer} {item.name} {item.ref}": item.digest for item in lock.sources},

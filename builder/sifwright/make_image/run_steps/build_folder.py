@@ -168,7 +168,7 @@ def make_step_tmp(work_dir: Path, tree: Path | None = None) -> list[str]:
         if tree is None or _is_folder(tree, target):
             folder = work_dir / _STEP_TMP / name
             folder.mkdir(parents=True)
-            # Not of mkdir, whose mode the umask takes from.
+            # Not of mkdir: the umask takes from its mode.
             folder.chmod(_MODE)
             binds.append(f"{folder}:{target}")
     return binds

@@ -43,7 +43,7 @@ class StepRun:
 class Sandbox:
     """The tree or the overlay that steps run in.
 
-    Trees are below the working folder of the build, whose maker removes it. `downloads` fetches
+    Trees are below the working folder of the build; its maker removes it. `downloads` fetches
     files for the steps. `background` has one worker, which removes trees.
     """
 

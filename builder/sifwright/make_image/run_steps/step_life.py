@@ -47,7 +47,7 @@ _MOMENT = 60.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepResults:
-    """The steps of a plan, whose results are looked up or made.
+    """The steps of a plan, with results that are looked up or made.
 
     `cached` leads to results that are there, `sandbox` runs the other steps. `leases` keep results
     from being pruned; the caller ends them.

@@ -47,7 +47,7 @@ def sign_image(image: Path, name: str) -> str:
 def sign_file(sif: Path, key: Key, parts: Iterable[Part] = ()) -> dict[str, Any]:
     """Sign a SIF that is nobody else's, write the statements beside it, and return record entries.
 
-    `parts` are partitions whose digests are known.
+    `parts` are partitions with known digests.
     """
     program = preflight.engine().program
     command = [program, "sign", *key.words, str(sif)]

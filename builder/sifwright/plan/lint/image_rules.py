@@ -127,7 +127,7 @@ def _gpu_direct(plan: Plan) -> Iterator[Violation]:
 
 
 def _eager_ll128(plan: Plan, *, on_gh200: bool) -> Iterator[Violation]:
-    """Yield an NCCL whose LL128 messages may be eager ones of Slingshot's provider."""
+    """Yield an NCCL with LL128 messages that may be eager ones of Slingshot's provider."""
     site, nccl = plan.site, _fact(plan, "nccl")
     path, protocols = on_several_nodes(site, "NCCL_PROTO")
     if on_gh200 != ((site.arch, site.processor) == ("sm_90", "aarch64")):
@@ -147,7 +147,7 @@ def _has_ll128(protocols: str) -> bool:
 
 
 def _host_rocm(plan: Plan) -> Iterator[Violation]:
-    """Yield an image whose C library is older than the host's GPU libraries need."""
+    """Yield an image with an older C library than the host's GPU libraries need."""
     base = plan.steps[0].header.get("From", "") if plan.steps else ""
     if "--rocm" in plan.site.gpu_flags and _UBUNTU_22.search(base):
         message = f"{base} with the host's ROCm libraries (--rocm)"

@@ -40,7 +40,7 @@ def header_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def sections(text: str) -> list[Section]:
-    """Return the sections: any line whose first printing character is % opens one."""
+    """Return the sections: any line with % as its first printing character opens one."""
     lines = text.split("\n")
     starts = [
         (number, match) for number, line in enumerate(lines) if (match := _SECTION.fullmatch(line))

@@ -14,7 +14,7 @@ _FROZEN = {"ENV", "ARG", "COPY", "ADD", "WORKDIR", "USER"}
 
 
 def frozen(listed: Iterable[Instruction]) -> set[str]:
-    """Return the variables whose values are needed already when the layers are written."""
+    """Return the variables with values that are needed when the layers are written."""
     texts = (
         [item.text] * (item.name in _FROZEN) + [value for _, value in item.flags] for item in listed
     )
@@ -23,7 +23,7 @@ def frozen(listed: Iterable[Instruction]) -> set[str]:
 
 @dataclass(kw_only=True, slots=True)
 class Variables:
-    """`line` is that of the instruction that is read; an ENV whose value is not known is None."""
+    """`line` is that of the instruction that is read; an ENV with an unknown value is None."""
 
     findings: Findings
     frozen: set[str]

@@ -26,7 +26,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LayerChange:
-    """A layer whose step is another one.
+    """A layer with another step.
 
     `after` is a changed or removed layer before it that is the cause. If all fields are empty, the
     cause is unknown.
@@ -83,7 +83,7 @@ def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]
 def _changed(
     old: Mapping[str, StepFacts], new: Mapping[str, StepFacts], inputs: Inputs
 ) -> Iterator[LayerChange]:
-    """Yield the layers whose step id differs, with changed inputs or earlier layers as reason."""
+    """Yield the layers with differing step ids, with changed inputs or earlier layers as reason."""
     cause = ""
     for layer, step in new.items():
         if layer in old and old[layer].id != step.id:

@@ -58,7 +58,7 @@ class TreeChanges:
 
 
 def candidates(old: LayerStack, new: LayerStack) -> Iterator[bytes]:
-    """Yield the files whose contents must be compared: all else about them is equal."""
+    """Yield the files with contents to compare: all else about them is equal."""
     for path, placed in new.tree.items():
         before, after = old.tree.get(path), placed.node
         if (
@@ -70,7 +70,7 @@ def candidates(old: LayerStack, new: LayerStack) -> Iterator[bytes]:
 
 
 def compare(old: LayerStack, new: LayerStack, other_contents: Collection[bytes]) -> TreeChanges:
-    """Compare all paths. `other_contents` are the candidates whose contents differ.
+    """Compare all paths. `other_contents` are the candidates with differing contents.
 
     Times are not compared: a file that is written again is the same file.
     """
@@ -121,7 +121,7 @@ def _describe_changes(old: ListedPath, new: ListedPath, *, same: bool) -> tuple[
 
 
 def files_that_differ(old: LayerStack, new: LayerStack) -> set[bytes]:
-    """Return the files of the same size whose contents differ; raises `UsageError`.
+    """Return the files of the same size with differing contents; raises `UsageError`.
 
     A layer that both have byte for byte is not unpacked. Both sides are read at once.
     """

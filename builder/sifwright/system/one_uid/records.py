@@ -66,7 +66,7 @@ class Records:
                     self._inherit(entry.path, group)
 
     def _setgid(self, tree: str) -> Iterator[tuple[str, int]]:
-        """Yield the folders whose group goes on to what is made in them, from the top."""
+        """Yield the folders that hand on their group to new files in them, from the top."""
         if not any(owner[1] for _, owner in self._owners.values()):
             return
         for folder, _, _ in os.walk(tree):
