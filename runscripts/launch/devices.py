@@ -34,7 +34,7 @@ class Visible:
 
     @property
     def of_mig(self) -> bool:
-        """Parts of GPUs, of which CUDA shows a process the first only (user guide of MIG)."""
+        """Return if they are parts of GPUs; CUDA shows a process the first (user guide of MIG)."""
         return any(name.startswith("MIG-") for name in self.names)
 
     @property
@@ -44,7 +44,7 @@ class Visible:
 
 
 def vendor(env: "Env") -> str:
-    """Return whose GPUs are used: as the site's file says, else whose driver is here."""
+    """Return the vendor of the GPUs: by the site's file, else by the driver that is here."""
     if "SIFWRIGHT_VENDOR" in env:
         return env["SIFWRIGHT_VENDOR"]
     if os.path.exists("/dev/kfd"):
@@ -81,7 +81,7 @@ def listed(value: str) -> "List[str]":
 
 
 def installed(of: str) -> "List[str]":
-    """Return the numbers of the devices whose files exist."""
+    """Return the numbers of the devices with files."""
     count = nvidia.files() if of == "nvidia" else amd_nodes()
     return [str(index) for index in range(count)]
 

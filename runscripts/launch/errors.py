@@ -7,7 +7,7 @@ EX_CONFIG = 78  # the environment is contradictory or does not say enough
 
 
 class LaunchError(Exception):
-    """Says what is wrong and what to do, in one line."""
+    """An error in one line: the mistake and its remedy."""
 
     def __init__(self, message: str, exit_code: int = EX_CONFIG) -> None:
         super().__init__(message)

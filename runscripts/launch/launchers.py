@@ -84,7 +84,7 @@ HYDRA = Launcher(
 
 
 def find_launcher(env: "Env") -> "Optional[Launcher]":
-    """Return the launcher whose variables describe this process, or None.
+    """Return the launcher with variables that describe this process, or None.
 
     An mpirun inside a Slurm job leaves Slurm's variables in the ranks' environment. They are those
     of the batch script, or of the step that runs its daemons. So does a Flux instance of Slurm. The
@@ -101,7 +101,7 @@ def find_launcher(env: "Env") -> "Optional[Launcher]":
         # salloc's, SLURM_NTASKS is the whole allocation's (env_array_for_step in env.c).
         step = "SLURM_STEP_NUM_TASKS" in env
         return checked(env, _step("SLURM_STEP_NUM_TASKS" if step else "SLURM_NTASKS"))
-    # After Slurm, whose plugin for HPE Cray EX (--mpi=cray_shasta) sets PALS_* too.
+    # After Slurm: its plugin for HPE Cray EX (--mpi=cray_shasta) sets PALS_* too.
     if PALS.rank in env:
         return checked(env, PALS if PALS.size in env else pals_without_size(env))
     if HYDRA.rank in env or HYDRA.size in env:

@@ -16,7 +16,7 @@ DRIVER = "libcuda.so.1"
 
 
 def files(folder: str = "/dev") -> int:
-    """Return the number of GPUs whose device files exist."""
+    """Return the number of GPUs with device files."""
     return sum(name[:6] == "nvidia" and name[6:].isdigit() for name in os.listdir(folder))
 
 

@@ -28,7 +28,7 @@ SHOWN_RANKS = 12
 
 
 class descriptors:  # noqa: N801  # used like contextlib's functions, which take time to load
-    """Allow a connection to every rank during the rendezvous; Python gets the old limit."""
+    """A context that allows a connection to every rank; Python gets the old limit after it."""
 
     def __init__(self, ranks: int) -> None:
         self.limits = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""Ends a rank whose MPI counts other ranks than were started: it would train alone, silently.
+"""Ends a rank if its MPI counts other ranks than were started: it would train alone, silently.
 
 That happens where the launcher and the MPI share no PMI, the protocol by which ranks learn of each
 other. The program conda-python-distributed puts this folder first on PYTHONPATH. Python imports a

@@ -79,7 +79,7 @@ give_back() {
   if [[ -n ${LOCK:-} && $(readlink "$LOCK") == "$MINE" ]]; then rm -f "$LOCK"; fi
 }
 
-# --- leases of shells: files whose names say whose they are ---------------------------------------
+# --- leases of shells: files named after their holders --------------------------------------------
 
 take_lease() { # where nothing can be written, nothing will be packed either
   { [[ -d $FOLDER && -w $HOME_OF ]] && mkdir -p "$FOLDER.leases"; } 2>/dev/null || return 0
@@ -132,7 +132,7 @@ processes_of_file() { # processes_of_file FILE
   fi
 }
 
-# Lines `/proc/PROCESS/… TARGET` whose target is the folder or below it.
+# Lines `/proc/PROCESS/… TARGET` with the folder, or a path below it, as target.
 holders() { # holders FOLDER
   local link target
   while read -r link target; do

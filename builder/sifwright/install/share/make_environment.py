@@ -46,7 +46,7 @@ def image_folders() -> "list[str]":
 
 
 def make(folder: str, base: str) -> None:
-    """Make an environment for the very Python file, whose name has the version."""
+    """Make an environment for the very Python file, with the version in its name."""
     has_pip = importlib.util.find_spec("pip") is not None
     options = ["--without-pip"] if has_pip else []
     done = subprocess.run([base, "-m", "venv", "--symlinks", *options, folder], check=False)

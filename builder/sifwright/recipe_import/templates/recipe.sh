@@ -113,7 +113,7 @@ argument() { # NAME VALUE
   [[ -n ${base_env[$1]+set} ]] || recipe_env[$1]=$2
 }
 
-# An ARG whose value is in this layer already: the base image must not have another one.
+# An ARG with its value in this layer already: the base image must not have another one.
 fixed_argument() { # NAME VALUE
   argument "$@"
   [[ ${recipe_env[$1]} == "$2" ]] || {
