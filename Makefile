@@ -1,4 +1,5 @@
-# sifwright's two-command set-up; every target here is a thin line over a program in tools/ or .venv/bin.
+# sifwright's two-command set-up; every target here is a thin line over a program in tools/ or
+# .venv/bin.
 #
 #   make sif SITE=local IMAGE=pytorch SET="layer.option=value layer.option='two words'"
 #
@@ -30,8 +31,8 @@ PREFIX ?=
 SUBMIT ?=
 MATRIX ?=
 SIGN ?=
-# Values of a user are data. make would expand `$(shell …)` in them, and the shell `$(…)`. So each is
-# read once, unexpanded, and reaches the recipes through the environment only.
+# Values of a user are data. make would expand `$(shell …)` in them, and the shell `$(…)`. So each
+# is read once, unexpanded, and reaches the recipes through the environment only.
 override SITE := $(value SITE)
 override IMAGE := $(value IMAGE)
 override NODES := $(value NODES)
@@ -52,14 +53,18 @@ override PREFIX := $(value PREFIX)
 override SUBMIT := $(value SUBMIT)
 override MATRIX := $(value MATRIX)
 override SIGN := $(value SIGN)
-export SITE IMAGE NODES SET SCRIPT JOB LAYOUT ENGINE TESTS PYTEST V DATE REQUIREMENTS LOCK NAME ONLY PREFIX SUBMIT MATRIX SIGN
+export SITE IMAGE NODES SET SCRIPT JOB LAYOUT ENGINE TESTS PYTEST V DATE REQUIREMENTS LOCK NAME \
+  ONLY PREFIX SUBMIT MATRIX SIGN
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
 # Python keeps what it has compiled: the tests start hundreds of processes.
-PYTEST_COMMAND = env -u PYTHONDONTWRITEBYTECODE xargs .venv/bin/python -m pytest -n 2 --no-loadscope-reorder --second-try
+PYTEST_COMMAND = env -u PYTHONDONTWRITEBYTECODE xargs .venv/bin/python -m pytest -n 2 \
+  --no-loadscope-reorder --second-try
 
-.PHONY: help sif native docker extend lock plan def dockerfile list easyconfig easyconfigs jobscript check check-comm test test-all test-slow constraints lint docs man bench clean clean-old venv venv-plot venv-dev apptainer
+.PHONY: help sif native docker extend lock plan def dockerfile list easyconfig easyconfigs \
+  jobscript check check-comm test test-all test-slow constraints lint docs man bench clean clean-old \
+  venv venv-plot venv-dev apptainer
 
 help: ## Show this list
 	@printf 'usage: make TARGET [SITE=local] [IMAGE=…] [SET="layer.option=value …"] [V=1]\n\n'
@@ -121,12 +126,13 @@ test-slow: ## Run the tests of tier slow: whole stacks built from source, long s
 	@$(PYTEST_COMMAND) -m slow <<<"$$PYTEST"
 
 constraints: venv-dev ## Raise the versions of all that tests and checks run with
-	@.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --no-header \
-	  --no-annotate --output-file tests/constraints.txt pyproject.toml
+	@.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras \
+	  --no-header --no-annotate --output-file tests/constraints.txt pyproject.toml
 
+# The second call: every open() and read_text() names its encoding.
 lint: venv-dev ## Run ruff, mypy, codespell and shellcheck
 	@.venv/bin/ruff check --quiet
-	@.venv/bin/ruff check --quiet --preview --select PLW1514 # every open() and read_text() names its encoding
+	@.venv/bin/ruff check --quiet --preview --select PLW1514
 	@.venv/bin/ruff format --check --quiet
 	@.venv/bin/mypy
 	@.venv/bin/codespell
@@ -137,7 +143,8 @@ docs: venv
 
 man: venv-dev ## Write build/sifwright.1, the manual page; shell completion: `sifwright --print-completion bash`
 	@mkdir -p build
-	@.venv/bin/argparse-manpage --module sifwright.cli.main --function parser --project-name sifwright \
+	@.venv/bin/argparse-manpage --module sifwright.cli.main --function parser \
+	  --project-name sifwright \
 	  --description 'composes, builds and proves container images for supercomputers' \
 	  --manual-title 'sifwright manual' --format single-commands-section --output build/sifwright.1
 
