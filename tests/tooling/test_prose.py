@@ -31,9 +31,12 @@ OTHER = (
 )
 BANNED = re.compile(rf"\b(?:{'|'.join(BANNED_WORDS)})\b", re.IGNORECASE)
 VARIABLES = {"found", "one", "what", "made", "said", "work", "place"}
-# Assignments of shell variables; a scratch folder may be called work there.
+# Shell variables where they get a value; a scratch folder may be called work there.
+_NAMES = "found|one|what|made|said|place"
 SHELL_VARIABLE = re.compile(
-    r"^\s*(?:(?:local|readonly|export) (?:-\w+ )?|for )?(found|one|what|made|said|place)(?:=| in )",
+    rf"^\s*(?:for )?(?:{_NAMES})(?:=| in )"
+    r"|^\s*(?:while )?(?:IFS=\S* )?(?:local|readonly|export|read|mapfile) (?:[^\s#]\S* )*?"
+    rf"(?:{_NAMES})(?=[=; ]|$)",
     re.MULTILINE,
 )
 # Lines of Python, shell and YAML, lines of Lua, and Jinja's comments.
@@ -177,6 +180,8 @@ def test_odd_words_are_found(text: str) -> None:
         f'say "Run{" it" * MOST_WORDS}"',
         "run() {\n  local -r found=1\n}\n",
         "for place in *; do\n  run\ndone\n",
+        "run() {\n  local name found\n}\n",
+        "  mapfile -t found\n",
         f"python3 -c '\nraise SystemExit(\"Run{' it' * MOST_WORDS}\")\n'",
     ],
 )

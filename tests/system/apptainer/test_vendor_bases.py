@@ -91,6 +91,7 @@ def build(stand_in: StandIn, name: str, project: Path, folder: Path) -> Path:
     depth="compiled",
     vendor="nvidia",
     base="base-cuda",
+    stand_in=True,
 )
 def test_nvidias(engine: str, tmp_path: Path) -> None:
     """Drop its libcuda for newer drivers, and compile against its NCCL."""
@@ -116,6 +117,7 @@ def test_nvidias(engine: str, tmp_path: Path) -> None:
     depth="compiled",
     vendor="amd",
     base="base-rocm",
+    stand_in=True,
 )
 def test_amds(engine: str, tmp_path: Path) -> None:
     """Compile against its RCCL, or the one that is compiled before."""

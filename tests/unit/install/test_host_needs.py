@@ -153,7 +153,7 @@ def test_a_gcc_that_is_too_new_for_nvcc(
     project.add("last", facts={"newest-gcc": {"text": "15"}})
     message = refused(project, run_cli).err
     assert "gcc is release 16, and the plan's CUDA compiler takes none after 15" in message
-    assert "native.modules of defs/sites/local.yaml" in message
+    assert "In defs/sites/local.yaml, name the module of an older gcc" in message
     project.add("last", facts={"newest-gcc": {"text": "16"}})
     assert "gcc" not in refused(project, run_cli, "--set", "host.program=/nowhere").err
 

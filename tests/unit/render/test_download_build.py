@@ -1,4 +1,4 @@
-"""download-build with the real pip: it takes a plain release only if that is the wanted build."""
+"""download-build with the real pip: where it looks, and which plain release it takes."""
 
 import os
 import subprocess
@@ -21,13 +21,13 @@ def add_wheel(folder: Path, version: str, build: str) -> None:
 
 
 def download(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run it in a folder where pip knows own/ only, and PyTorch's index is empty."""
-    (folder / "index" / VARIANT).mkdir(parents=True)
-    (folder / "bin").mkdir()
+    """Run it in a folder where pip knows own/ only, and PyTorch's index is index/."""
+    for name in (f"index/{VARIANT}", "none", "bin"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
     for name, module in (("python", ""), ("pip", "-m pip ")):
         (folder / "bin" / name).write_text(f'#!/bin/sh\nexec {sys.executable} {module}"$@"\n')
         (folder / "bin" / name).chmod(0o755)
-    settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder / "own"), "LC_ALL": "C.UTF-8"}
+    settings = {"PIP_INDEX_URL": f"file://{folder}/none", "PIP_FIND_LINKS": str(folder / "own")}
     path = f"{folder}/bin:{PROGRAMS}:{os.environ['PATH']}"
     env = os.environ | settings | {"PATH": path, "SIFWRIGHT_BUILD": str(folder / "build")}
     words = ["download-build", "wheel", "toy", "1.0", VARIANT, f"file://{folder}/index"]
@@ -52,3 +52,14 @@ def test_the_named_build_comes_first(tmp_path: Path) -> None:
     add_wheel(tmp_path / "own", f"1.0+{VARIANT}", f"1.0+{VARIANT}")
     add_wheel(tmp_path / "own", "1.0", "1.0+cu126")
     assert download(tmp_path).stdout == f"toy==1.0+{VARIANT}\n"
+
+
+def test_the_build_comes_from_the_index_of_its_variant(tmp_path: Path) -> None:
+    add_wheel(tmp_path / "own", "1.0", "1.0+cu126")
+    add_wheel(tmp_path / "index" / VARIANT / "toy", f"1.0+{VARIANT}", f"1.0+{VARIANT}")
+    (wheel,) = (tmp_path / "index" / VARIANT / "toy").iterdir()
+    page = f'<a href="{wheel.name}">{wheel.name}</a>'
+    (wheel.parent / "index.html").write_text(page)
+    done = download(tmp_path)
+    assert done.stdout == f"toy==1.0+{VARIANT}\n", done.stderr
+    assert [path.name for path in (tmp_path / "wheel").iterdir()] == [wheel.name]

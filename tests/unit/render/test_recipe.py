@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sifwright.catalog.model import Catalog
+from sifwright.host.network import registry
 from sifwright.make_image.publish_image import recipe_folder
 from sifwright.make_image.resolve_request import first_use
 from sifwright.make_image.resolve_request.base_image import base_image_of
@@ -83,6 +84,17 @@ def test_a_base_image_has_the_digest_that_builds_have_recorded(
     digest = f"sha256:{'1' * 64}"
     (tmp_path / first_use.FILE).write_text(json.dumps({used.key: digest}))
     assert all(f"@{digest}\n" in text for text in texts())
+
+
+def test_both_files_have_the_digest_of_the_registry(
+    real: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = f"sha256:{'2' * 64}"
+    monkeypatch.setattr(registry, "digest", lambda _: digest)
+    plan = resolve(real, "lumi", "pytorch", [])
+    recipe_folder.write(plan, "dockerfile", tmp_path / "recipe", tmp_path, print)
+    for name in ("pytorch.def", "Dockerfile"):
+        assert f"@{digest}\n" in (tmp_path / "recipe" / name).read_text()
 
 
 @pytest.mark.parametrize("words", [("--single-file",), ("--format", "proot"), ("--output", "-")])

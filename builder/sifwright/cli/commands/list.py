@@ -35,6 +35,11 @@ def run(arguments: Namespace) -> None:
         return
     for kind in kinds:
         print_line("layers, and how far tests tried them" if kind == "layers" else kind)
+        states = {
+            name: depths(catalog.layers[name]) if kind == "layers" else "" for name in texts[kind]
+        }
+        width = max(map(len, states.values()), default=0)
         for name, text in texts[kind].items():
-            state = f"{depths(catalog.layers[name]):<38}  " if kind == "layers" else ""
-            print_line(f"  {name:<18}  {state}{text}")
+            print_line(
+                "  ".join(filter(None, ("", f"{name:<18}", states[name].ljust(width), text)))
+            )

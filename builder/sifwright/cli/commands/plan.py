@@ -130,7 +130,5 @@ def _lines(plan: Plan, *, explain: bool) -> Iterator[str]:
     if missing.never:
         yield f"{'never built':<12}  by a test of sifwright: {', '.join(missing.never)}"
     if missing.elsewhere:
-        where = (
-            "built by a test for other GPUs, on another base or a stand-in, or as another variant"
-        )
+        where = "built for other GPUs or processors, on other bases or stand-ins, or other variants"
         yield f"{'elsewhere':<12}  {where}: {', '.join(missing.elsewhere)}"

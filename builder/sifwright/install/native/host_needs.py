@@ -221,7 +221,7 @@ _MESSAGES = {
     ),
     "gcc": (
         "gcc is release {name}, and the plan's CUDA compiler takes none after {detail}",
-        "Name the module of an older gcc in native.modules of {file}, or put one first on PATH.",
+        "In {file}, name the module of an older gcc in native.modules, or NVCC_CCBIN's compiler.",
     ),
     "program": (
         "there is no program '{name}', which layers {layers} need",

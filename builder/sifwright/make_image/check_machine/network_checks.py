@@ -165,7 +165,7 @@ def _pip_problems(
         other = _variant(done.stdout, wheels)
         if is_plain and other in ("", build):
             return
-        if other:
+        if other not in ("", build):
             answer = f"{plain.replace('===', ' ')} is there, as the build for {other}"
         if is_plain:
             fix = f"--set {layer}.variant={other} takes it. {_PIP}"

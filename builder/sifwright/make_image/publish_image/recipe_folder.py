@@ -44,16 +44,15 @@ def write(
     other files, and the errors of `Inputs.asked`.
     """
     _refuse_foreign(folder)
-
-    def inputs() -> Inputs | None:
-        recorded = _recorded(plan, record)
-        return recorded.asked(note) if recorded and form == "dockerfile" else recorded
+    inputs = _recorded(plan, record)
+    if inputs and form == "dockerfile":
+        inputs = inputs.asked(note)
 
     def by_path(kind: str) -> dict[str, LayerFile]:
         if kind == "definition":
-            contained = recipe.definition_files(plan, header(plan, record))
+            contained = recipe.definition_files(plan, _header(plan, inputs))
         else:
-            base = _local(plan) or _located(plan, inputs())
+            base = _local(plan) or _located(plan, inputs)
             contained = recipe.dockerfile_files(plan, base)
         return {file.path: file for file in contained}
 
@@ -67,7 +66,10 @@ def write(
 
 def header(plan: Plan, record: Path) -> dict[str, str]:
     """Return the machine's values, and the base image by its digest if builds have recorded it."""
-    inputs = _recorded(plan, record)
+    return _header(plan, _recorded(plan, record))
+
+
+def _header(plan: Plan, inputs: Inputs | None) -> dict[str, str]:
     known = inputs.header if inputs and inputs.digest else {}
     return {**host_settings.values(base_image_of(plan)), **known}
 
