@@ -88,5 +88,5 @@ def _claims(name: str, *, stand_in: bool = False, **words: str) -> Iterator[Buil
     wanted = {**defaults, "stand-in": stand_in, **words}
     for build in header["built"]:
         if wanted.items() <= {"stand-in": False, **build}.items():
-            site = (build[key] for key in ("vendor", "processor", "base"))
-            yield Built(name, *site, build.get("variant", ""))
+            site = {key: build[key] for key in ("vendor", "processor", "base")}
+            yield Built(layer=name, variant=build.get("variant", ""), **site)
