@@ -78,8 +78,8 @@ def _stack(plan: PlanFacts) -> str:
 
 def _release(plan: PlanFacts, name: str, version: str) -> str:
     """Return ROCm's whole release if a layer names it (ROCm 7.0.2), and CUDA's minor one (12.8)."""
-    given = (step.options[name].text for step in plan.steps if name in step.options)
-    whole = next((text for text in given if text.startswith(f"{version}.")), "")
+    versions = (step.options[name].text for step in plan.steps if name in step.options)
+    whole = next((text for text in versions if text.startswith(f"{version}.")), "")
     return whole if whole and name == "rocm" else version
 
 

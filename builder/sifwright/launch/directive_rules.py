@@ -66,7 +66,7 @@ def directive_problems(site: Site, request: JobRequest) -> Iterator[Problem]:
         yield from _constraint(site, request)
 
 
-def _asked(request: JobRequest) -> dict[str, str]:
+def _requested_options(request: JobRequest) -> dict[str, str]:
     fields = dict.fromkeys(field for names in OPTIONS.values() for field in names)
     return {field: value for field in fields if (value := getattr(request, field))}
 
@@ -77,15 +77,18 @@ def _where(field: str, value: str) -> str:
 
 
 def _without_scheduler(site: Site, request: JobRequest) -> Iterator[Problem]:
-    asked = [*_asked(request).items(), *(("directive", text) for text in request.directives)]
-    for field, value in asked:
+    requested = [
+        *_requested_options(request).items(),
+        *(("directive", text) for text in request.directives),
+    ]
+    for field, value in requested:
         message = f"site '{site.name}' has no scheduler that could read it"
         yield Problem(where=_where(field, value), what=message, fix="Leave it out.")
 
 
 def _options(site: Site, request: JobRequest) -> Iterator[Problem]:
     """Yield options without a directive of this scheduler, and values that none can carry."""
-    for field, value in _asked(request).items():
+    for field, value in _requested_options(request).items():
         if field not in OPTIONS[site.scheduler]:
             message = f"{_SCHEDULERS[site.scheduler]}, the scheduler of '{site.name}', has none"
             fix = "Leave it out, or write the site's own: --directive NAME=VALUE."
@@ -133,7 +136,7 @@ def contradictions(job: Job) -> Iterator[Problem]:
     """Yield every `--directive` that says otherwise than the script or another option."""
     site, request = job.site, job.request
     written = own(replace(job, request=replace(request, directives=())))
-    seen = {OPTIONS[site.scheduler].get(field, ""): field for field in _asked(request)}
+    seen = {OPTIONS[site.scheduler].get(field, ""): field for field in _requested_options(request)}
     for text in request.directives:
         directive, where = parse_directive(site, text), f"--directive {text}"
         mine = written.get(directive.key)

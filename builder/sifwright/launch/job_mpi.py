@@ -46,22 +46,22 @@ def mpi_problems(job: Job) -> Iterator[Problem]:
     The MPI of the site itself goes with the site's launchers.
     """
     request, names = job.request, _spoken(job, job.launcher)
-    if request.pmi and (refused := list(_asked(job, names))):
+    if request.pmi and (refused := list(_pmi_problems(job, names))):
         yield from refused
         return
     mpi = request.mpi
     of_site = request.host_mpi or (job.run_in == "host" and not environment_mpi(job))
     if of_site or mpi is None or not mpi.pmi or request.pmi == NO_MPI:
         return
-    asked = (request.pmi,) if request.pmi else names
+    requested = (request.pmi,) if request.pmi else names
     if job.torchrun and not mpi.of_base:
         yield _by_torchrun(job, mpi)
     elif job.torchrun or job.launcher == "local":
         return
-    elif not asked:
+    elif not requested:
         yield _not_said(job, mpi)
-    elif not any(pmi.common(asked, mpi)):
-        yield _nothing_common(job, mpi, asked)
+    elif not any(pmi.common(requested, mpi)):
+        yield _nothing_common(job, mpi, requested)
 
 
 def mpi_notes(job: Job) -> Iterator[str]:
@@ -86,18 +86,18 @@ def _spoken(job: Job, launcher: str) -> tuple[str, ...]:
     return job.site.offered_pmi(launcher)
 
 
-def _asked(job: Job, names: tuple[str, ...]) -> Iterator[Problem]:
-    asked, launcher = job.request.pmi, "torchrun" if job.torchrun else job.launcher
-    where = f"--pmi {quoted(asked)}"
-    if not _PLUGIN.fullmatch(asked):
+def _pmi_problems(job: Job, names: tuple[str, ...]) -> Iterator[Problem]:
+    requested, launcher = job.request.pmi, "torchrun" if job.torchrun else job.launcher
+    where = f"--pmi {quoted(requested)}"
+    if not _PLUGIN.fullmatch(requested):
         fix = f"Give a name that 'srun --mpi=list' shows, or {NO_MPI}."
         yield Problem(where=where, what="is no name of a plugin of srun", fix=fix)
-    elif asked == NO_MPI:
+    elif requested == NO_MPI:
         return
     elif launcher != "srun":
         message = f"only srun takes the name of a PMI, not {launcher}"
         yield Problem(where=where, what=message, fix="Leave it out, or start the ranks with srun.")
-    elif names and asked not in names:
+    elif names and requested not in names:
         message = f"srun speaks {_listed(names)} ({_fact(job)})"
         yield Problem(where=where, what=message, fix=f"Use one of: {', '.join((*names, NO_MPI))}.")
 

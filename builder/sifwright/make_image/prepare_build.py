@@ -47,7 +47,7 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
     # Before free space is measured.
     remove_stale(output.folder, engine)
     apptainer = preflight.check_build(request, header, timer.progress.note)
-    inputs = request.recorded_inputs.asked(timer.progress.note)
+    inputs = request.recorded_inputs.with_current_digest(timer.progress.note)
     # The first folder is on the file system of the output, so that publishing is a rename.
     with workspace(output.folder) as staging, workspace(temporary_root()) as work_dir:
         context = BuildContext(

@@ -55,7 +55,7 @@ class Resolver:
         text = self.resolve_origin(option.derived, layer, options) or ""
         value = Value(value=text, origin=self.describe_origin(option.derived, options))
         problem = refuse_value(option, text)
-        # A row that is not there has been told; that its cell is empty follows from it.
+        # A missing row has been reported. Its empty cell follows from that.
         if problem and len(self.problems) == before:
             where = f"{layer.name}.{option.name}={text} ({value.origin})"
             unknown = "its default follows something that is not known here"
@@ -184,10 +184,10 @@ class Resolver:
             order = list(table)
             best = min(good, key=lambda name: abs(order.index(name) - order.index(current)))
             yield f"Nearest {_noun(rule.lookup.row)} that does: {best}."
-            yield from (f"Or change {told}." for told in self.describe_giver(rule.value))
+            yield from (f"Or change {giver}." for giver in self.describe_giver(rule.value))
         else:
-            told = next(iter(self.describe_giver(rule.value)), _noun(rule.value))
-            yield f"No {_noun(rule.lookup.row)} does; change {told}."
+            giver = next(iter(self.describe_giver(rule.value)), _noun(rule.value))
+            yield f"No {_noun(rule.lookup.row)} does; change {giver}."
 
     def describe_giver(self, reference: str) -> list[str]:
         """Return a fact with the layer that gave it; nothing for other references."""

@@ -56,7 +56,7 @@ def resolve(
     resolver = Resolver(catalog, site)
     decided = []
     for slot in selection.slots:
-        options = resolver.add(slot.layer, _given(slot, site, image, overrides))
+        options = resolver.add(slot.layer, _set_values(slot, site, image, overrides))
         resolver.problems += sources.source_problems(slot.layer, options)
         decided.append((slot.layer, options))
     resolver.problems += option_problems(catalog, decided, image, site)
@@ -128,16 +128,18 @@ def _not_used(selection: Selection, image: Image, layer_name: str) -> Problem:
     return Problem(what=message, fix=did_you_mean(layer_name, [x.name for x in selection.layers]))
 
 
-def _given(slot: Selected, site: Site, image: Image, overrides: Settings) -> Mapping[str, Value]:
+def _set_values(
+    slot: Selected, site: Site, image: Image, overrides: Settings
+) -> Mapping[str, Value]:
     """Return the values in place of defaults, by the three sources in their precedence."""
     layer = slot.layer.name
     values: dict[str, Value] = {}
-    for given, origin in (
+    for options, origin in (
         (site.options.get(layer, {}), f"site {site.name}"),
         (slot.options, f"image {image.name}"),
         ({key: value for (name, key), value in overrides.items() if name == layer}, "--set"),
     ):
-        values |= {key: Value(value=value, origin=origin) for key, value in given.items()}
+        values |= {key: Value(value=value, origin=origin) for key, value in options.items()}
     return values
 
 

@@ -106,10 +106,12 @@ def mpi_problems(
     offered = {name: site.offered_pmi(name) for name in site.launchers}
     if any(not spoken or any(pmi.common(spoken, mpi)) for spoken in offered.values()):
         return
-    told = " and ".join(f"{name} speaks {' or '.join(spoken)}" for name, spoken in offered.items())
+    protocols = " and ".join(
+        f"{name} speaks {' or '.join(spoken)}" for name, spoken in offered.items()
+    )
     yield Problem(
         where=f"layer '{layer}'",
-        what=f"it is started by {' or '.join(mpi.pmi)}, and {told} at site '{site.name}'"
+        what=f"it is started by {' or '.join(mpi.pmi)}, and {protocols} at site '{site.name}'"
         f" (launch.{site.launcher}.pmi): each rank would be alone, or abort",
         fix="Use an image with another MPI or without one, or correct what the launchers speak.",
     )

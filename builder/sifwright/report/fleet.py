@@ -85,7 +85,7 @@ def _moved_base(plan: Plan, output: ImageFolder) -> Iterator[str]:
     """Yield that the base image's tag leads elsewhere now; a registry that is away is not asked."""
     inputs = Inputs.recorded(base_image_of(plan), output.pins_folder)
     try:
-        inputs.asked(lambda _note: None)
+        inputs.with_current_digest(lambda _note: None)
     except BuildError as error:
         yield str(error).splitlines()[0]
     except SifwrightError:

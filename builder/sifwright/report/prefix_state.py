@@ -80,7 +80,7 @@ def _damage(folder: NativeFolder, version: InstalledVersion) -> str:
     if made_for != str(folder.root):
         return f"was moved: it was installed as {made_for}"
     files = tree_snapshot.changed(version.folder, version.snapshot)
-    files += tree_snapshot.gone(version.folder, version.snapshot, version.names)
+    files += tree_snapshot.missing_names(version.folder, version.snapshot, version.names)
     if files:
         return f"files that are gone or have changed: {len(files)}, as {files[0]}"
     for name in version.entry["modulefiles"]:

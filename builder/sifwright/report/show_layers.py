@@ -51,8 +51,8 @@ def _condition(entry: ImageSlot) -> str:
     first = ["the first that suits the site"] if len(entry.choices) > 1 else []
     narrowed = [f"for {_suits(entry.suits)}"] if entry.suits else []
     left_out = ["left out where it does not suit"] if entry.optional else []
-    told = "; ".join(first + narrowed + left_out)
-    return f" ({told})" if told else ""
+    conditions = "; ".join(first + narrowed + left_out)
+    return f" ({conditions})" if conditions else ""
 
 
 def _suits(suits: Mapping[str, tuple[str, ...]]) -> str:

@@ -225,9 +225,12 @@ def test_a_registry_that_cannot_be_reached(
     plan = _on_registry(project)
     _answer(monkeypatch, registry.RegistryUnreachableError("no route"))
     with pytest.raises(MachineError, match="no route\n    Check the network and proxies"):
-        Inputs.recorded(base_image_of(plan), output).asked(notes.append)
+        Inputs.recorded(base_image_of(plan), output).with_current_digest(notes.append)
     build(plan, output, digest=DIGEST)
-    assert Inputs.recorded(base_image_of(plan), output).asked(notes.append).digest == DIGEST
+    assert (
+        Inputs.recorded(base_image_of(plan), output).with_current_digest(notes.append).digest
+        == DIGEST
+    )
     assert notes == [f"registry.example/group/base:1.0 is taken as it was, {DIGEST}: no route"]
 
 
@@ -243,7 +246,7 @@ def test_a_registry_that_refuses_says_what_to_do(
     build(plan, output, digest=DIGEST)
     _answer(monkeypatch, registry.RegistryError(*answer))
     with pytest.raises(MachineError, match=rf"layer '.*', registry.*: {answer[0]}\n    {fix}"):
-        Inputs.recorded(base_image_of(plan), output).asked(lambda _: None)
+        Inputs.recorded(base_image_of(plan), output).with_current_digest(lambda _: None)
 
 
 def test_a_digest_is_not_asked_for(
@@ -251,7 +254,10 @@ def test_a_digest_is_not_asked_for(
 ) -> None:
     _answer(monkeypatch, AssertionError("it was asked"))
     plan = _on_registry(project, f"registry.example/group/base@{DIGEST}")
-    assert Inputs.recorded(base_image_of(plan), output).asked(lambda _: None).digest == DIGEST
+    assert (
+        Inputs.recorded(base_image_of(plan), output).with_current_digest(lambda _: None).digest
+        == DIGEST
+    )
     assert Inputs.recorded(base_image_of(plan), output).digest == DIGEST
 
 

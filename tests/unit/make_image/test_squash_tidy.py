@@ -26,8 +26,8 @@ def _packed(folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_linked: bool) -
     target = folder.with_name("listing")
     summary.write(target)
     nodes = listing.read(target)
-    assert summary.answer()["entries"] == len(nodes)
-    assert summary.answer()["bytes"] == MORE + 3
+    assert summary.as_json()["entries"] == len(nodes)
+    assert summary.as_json()["bytes"] == MORE + 3
     return {node.path.decode(): node.links for node in nodes if node.links}
 
 
@@ -73,7 +73,7 @@ def test_a_path_that_an_overlay_may_have_got_wrong_is_named_as_text(
     monkeypatch.chdir(tmp_path / "below")
     tidy(LowerTree()).write(tmp_path / "listing")
     monkeypatch.chdir(tmp_path / "upper")
-    assert tidy(LowerTree(tmp_path / "listing")).answer()["doubts"] == "'opt/é'"
+    assert tidy(LowerTree(tmp_path / "listing")).as_json()["doubts"] == "'opt/é'"
 
 
 def test_folders_and_links_get_the_time_of_the_layer(

@@ -48,14 +48,14 @@ def refused(source: str) -> Iterator[None]:
 def _facts(source: Source, processor: str, timer: Timer) -> ImageFacts:
     from sifwright.images.sources import registry_image  # noqa: PLC0415  # files need no ssl
 
-    asked = registry_image.key(source, processor) if source.kind == "docker" else ""
-    if known := _known(asked):
-        return known
+    registry_key = registry_image.key(source, processor) if source.kind == "docker" else ""
+    if cached := _cached_facts(registry_key):
+        return cached
     image = _find_image(source, processor)
-    if known := _known(image.key):
-        return known
-    facts = _told(source, image.read(timer))
-    _remember(facts, asked, image.key)
+    if cached := _cached_facts(image.key):
+        return cached
+    facts = _facts_of_contents(source, image.read(timer))
+    _remember(facts, registry_key, image.key)
     return facts
 
 
@@ -75,7 +75,7 @@ def _find_image(source: Source, processor: str) -> FoundImage:
     return finders[source.kind](source, processor)
 
 
-def _told(source: Source, contents: ImageContents) -> ImageFacts:
+def _facts_of_contents(source: Source, contents: ImageContents) -> ImageFacts:
     tree, config = contents.tree, contents.config
     release = systems.release(tree)
     return ImageFacts(
@@ -98,7 +98,7 @@ def _told(source: Source, contents: ImageContents) -> ImageFacts:
     )
 
 
-def _known(key: str) -> ImageFacts | None:
+def _cached_facts(key: str) -> ImageFacts | None:
     """Return the cached facts of the image with this key, or None."""
     values = fact_cache.read(_FILE).get(key) if key else None
     try:

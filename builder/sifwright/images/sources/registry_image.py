@@ -79,8 +79,8 @@ class Remote:
         """Return a manifest or an index, by tag or digest, and its digest."""
         with self.client.opened(f"manifests/{name}", headers=ACCEPT) as answer:
             registry.refuse(answer, self.client)
-            asked = name if name.startswith("sha256:") else registry.digest_header(answer)
-            return documents.document(answer.raw, asked)
+            digest = name if name.startswith("sha256:") else registry.digest_header(answer)
+            return documents.document(answer.raw, digest)
 
     def text(self, digest: str) -> bytes:
         """Return the bytes of a manifest."""

@@ -102,11 +102,11 @@ def _walked(root: TreeNode, *, only_packages: bool) -> LayerContents:
         elif wanted is not None:
             size = inode.span.size if inode.span and wanted.reads(inode.span.size) else 0
             layer.scan.take(size)
-            layer.keep(path, _kept(wanted, node, inode.span) if inode.span and size else b"")
+            layer.keep(path, _file_bytes(wanted, node, inode.span) if inode.span and size else b"")
     return layer
 
 
-def _kept(wanted: ReadRule, node: TreeNode, span: Span) -> bytes:
+def _file_bytes(wanted: ReadRule, node: TreeNode, span: Span) -> bytes:
     pieces = PieceStream(node.layer.squashfs.contents(span))
     return keep(wanted, span.size, BufferedReader(RawStream(pieces)))
 

@@ -49,7 +49,7 @@ class NativeRequest:
         folder, link, complete = self.folder, self.folder.current, self.complete
         return (
             complete is not None
-            and not tree_snapshot.gone(self.version, complete.snapshot, complete.names)
+            and not tree_snapshot.missing_names(self.version, complete.snapshot, complete.names)
             and link.is_symlink()
             and link.resolve() == self.version.resolve()
             and not self.old_tests

@@ -150,7 +150,7 @@ class NativeFolder:
                 entry=entry,
             )
 
-    def others(self) -> Iterator[str]:
+    def foreign_names(self) -> Iterator[str]:
         """Yield the names in a folder without a record; ours are those of a run that was killed."""
         folders = filter(Path.is_dir, (self.root, self.private, self.claims))
         paths = {path for folder in folders for path in folder.iterdir()}
@@ -200,9 +200,9 @@ def native_folder(prefix: str) -> NativeFolder:
     if folder.record.exists():
         folder = without_link(folder)
         _refuse_moved(folder)
-    elif others := sorted(folder.others()):
+    elif names := sorted(folder.foreign_names()):
         message = "is not empty, and is no folder of 'sifwright install'"
-        fix = f"Name a new folder, or move away what is there: {first_names(others, MOST_NAMES)}."
+        fix = f"Name a new folder, or move away what is there: {first_names(names, MOST_NAMES)}."
         raise UsageError.of(message, where=f"--prefix {prefix}", fix=fix)
     return folder
 

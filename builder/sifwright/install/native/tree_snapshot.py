@@ -81,7 +81,7 @@ def changed(folder: Path, path: Path) -> list[str]:
     return _without_bytecode(wrong)
 
 
-def gone(folder: Path, path: Path, names: Path) -> list[str]:
+def missing_names(folder: Path, path: Path, names: Path) -> list[str]:
     """Return those of the recorded names that are gone and no file of a step; no bytecode."""
     others = (read_names(names) or set()) - _read(path)[0].keys()
     return _without_bytecode({name for name in others if not os.path.lexists(folder / name)})

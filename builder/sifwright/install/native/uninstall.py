@@ -45,7 +45,7 @@ def uninstall(folder: NativeFolder) -> list[str]:
         remove(folder.scratch)
         _empty(folder)
         folder.record.unlink(missing_ok=True)
-    return sorted(_others(folder.root, own))
+    return sorted(_foreign_names(folder.root, own))
 
 
 def _empty(folder: NativeFolder) -> None:
@@ -116,7 +116,7 @@ def _all_names(root: Path, top: Path) -> Iterator[str]:
             yield str(path.relative_to(root))
 
 
-def _others(root: Path, own: set[str]) -> Iterator[str]:
+def _foreign_names(root: Path, own: set[str]) -> Iterator[str]:
     """Yield what is left: of a folder that is not ours, its name only."""
     for here, folders, files in os.walk(root):
         for name in (*folders, *files):

@@ -127,7 +127,7 @@ class _Pull:
     """The lines about a pull: the engine's words on each layer, each part of it once."""
 
     on_line: Callable[[str], None]
-    _said: dict[str, str] = field(default_factory=dict)
+    _last_lines: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, event: dict[str, Any]) -> None:
         layer, status = str(event.get("id", "")), str(event.get("status", "")).strip()
@@ -138,8 +138,8 @@ class _Pull:
             tenth = min(current * _PARTS // total, _PARTS)
             share = f"{100 * tenth // _PARTS} % of {total / 1e6:.1f} MB"
         line = " ".join(word for word in (layer, status, share) if word)
-        if line and self._said.get(layer) != line:
-            self._said[layer] = line
+        if line and self._last_lines.get(layer) != line:
+            self._last_lines[layer] = line
             self.on_line(line)
 
 

@@ -143,17 +143,17 @@ class _ChangeWalk:
         """Collect all names of a file, if one: in a folder that was renamed, only some are new."""
         inodes = {inode for inode, left in self._left.items() if left}
         touched: set[bytes] = set()
-        for path in self._others(b"", inodes) if inodes else ():
+        for path in self._unlinked_names(b"", inodes) if inodes else ():
             touched.update(self._made_late(os.path.dirname(path)))
             self._link(path)
         for folder in touched:
             self._copy_rights(folder)
 
-    def _others(self, folder: bytes, inodes: Collection[int]) -> Iterator[bytes]:
+    def _unlinked_names(self, folder: bytes, inodes: Collection[int]) -> Iterator[bytes]:
         for path in (join(folder, name) for name in self._names(folder)):
             status = lstat(path, self._root)
             if stat.S_ISDIR(status.st_mode):
-                yield from self._others(path, inodes)
+                yield from self._unlinked_names(path, inodes)
             elif status.st_ino in inodes and not os.path.lexists(path):
                 yield path
 

@@ -101,7 +101,7 @@ def _do(request: PackRequest) -> dict[str, object]:
                 run_or_fail([*request.squash, *words])
     if request.state and not request.live:
         note_state(tree, Path(request.state))
-    return summary.answer()
+    return summary.as_json()
 
 
 def _add(request: PackRequest, tree: str, layer: str) -> None:

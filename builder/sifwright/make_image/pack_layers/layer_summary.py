@@ -57,7 +57,7 @@ class LayerSummary:
         self._listing.number(numbers)
         self._listing.write(listing)
 
-    def answer(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, object]:
         return {
             "entries": self._entries,
             "bytes": self._bytes,

@@ -92,7 +92,7 @@ class _UpperWalk:
         os.utime(here, ns=(status.st_atime_ns, mtime))
 
     def _content(self, path: bytes, content: overlay_marks.UpperFolder, *, is_opaque: bool) -> None:
-        gone = self._gone(path, content, is_opaque=is_opaque)
+        gone = self._removed_names(path, content, is_opaque=is_opaque)
         for name in sorted((*content.names, *gone)):
             inside = join(path, name)
             if name in gone:
@@ -102,7 +102,7 @@ class _UpperWalk:
             else:
                 self._entry(inside, is_opaque=is_opaque or name in content.gone)
 
-    def _gone(
+    def _removed_names(
         self, folder: bytes, content: overlay_marks.UpperFolder, *, is_opaque: bool
     ) -> set[bytes]:
         """Return the names that the layers below have and the image lacks."""

@@ -46,7 +46,7 @@ def write(
     _refuse_foreign(folder)
     inputs = _recorded(plan, record)
     if inputs and form == "dockerfile":
-        inputs = inputs.asked(note)
+        inputs = inputs.with_current_digest(note)
 
     def by_path(kind: str) -> dict[str, LayerFile]:
         if kind == "definition":

@@ -80,7 +80,7 @@ class Inputs:
         if path.exists():
             files.write(path, first_use.text(self.record, self.used).encode(), mode=0o644)
 
-    def asked(self, note: Callable[[str], None]) -> Inputs:
+    def with_current_digest(self, note: Callable[[str], None]) -> Inputs:
         """Ask the registry, and compare with what was used before.
 
         A digest needs no question. If the registry does not answer, the digest of an earlier build

@@ -98,12 +98,12 @@ class StepResults:
         since = time.monotonic()
         with workspace(self.context.work_dir) as work_dir, self.cached.store.folder() as staging:
             with self._being_checked(below):
-                ran, packed = self._run_and_pack(number, below, work_dir, staging)
+                step_run, packed = self._run_and_pack(number, below, work_dir, staging)
             self._refuse_changed_base(number)
-            facts = self._facts(below, ran, packed, since)
+            facts = self._facts(below, step_run, packed, since)
             entry, is_ours = self.cached.store.put(key, staging, facts)
             self._checked[key] = time.monotonic()
-            if is_ours and isinstance(ran.changes, WorkTree):
+            if is_ours and isinstance(step_run.changes, WorkTree):
                 # Else another build was first, and its result may differ from our tree.
                 self.sandbox.adopt_tree(entry)
             return entry
@@ -124,8 +124,8 @@ class StepResults:
     ) -> tuple[StepRun, PackedLayer]:
         """Run a step and pack what it changed; what an overlay may get wrong is seen then."""
         self.avoid_overlay(below)
-        ran, packed = self._try(below, work_dir / "1", staging)
-        if packed.doubts and not isinstance(ran.changes, WorkTree):
+        step_run, packed = self._try(below, work_dir / "1", staging)
+        if packed.doubts and not isinstance(step_run.changes, WorkTree):
             name = self.context.plan.steps[number].layer.name
             message = f"layer '{name}' runs again, without an overlay, because of {packed.doubts}"
             self._watcher.progress.note(message)
@@ -133,14 +133,14 @@ class StepResults:
             remove(work_dir / "1")
             self.sandbox.unpack(below, packed.unpacked)
             return self._try(below, work_dir / "2", staging)
-        return ran, packed
+        return step_run, packed
 
     def _try(
         self, below: Sequence[CacheEntry], work_dir: Path, staging: Path
     ) -> tuple[StepRun, PackedLayer]:
         work_dir.mkdir()
         self._watcher.used.clear()
-        ran = self.sandbox.run(below, work_dir)
+        step_run = self.sandbox.run(below, work_dir)
         how = PackOptions(
             compression=self.context.plan.site.compression,
             log=self.context.log,
@@ -149,7 +149,7 @@ class StepResults:
             epoch=self.context.options.epoch,
         )
         lower, left_out = [entry.file(LISTING) for entry in below], build_folder.LEFT_OUT
-        return ran, pack(ran.changes, staging, how, lower=lower, exclude=left_out)
+        return step_run, pack(step_run.changes, staging, how, lower=lower, exclude=left_out)
 
     def avoid_overlay(self, below: Sequence[CacheEntry]) -> None:
         """Unpack these results if one has a file with capabilities, and say so.
@@ -214,7 +214,7 @@ class StepResults:
             checking.result()
 
     def _facts(
-        self, below: Sequence[CacheEntry], ran: StepRun, packed: PackedLayer, since: float
+        self, below: Sequence[CacheEntry], step_run: StepRun, packed: PackedLayer, since: float
     ) -> dict[str, object]:
         plan = self.context.plan
         step = plan.steps[len(below)]
@@ -227,13 +227,13 @@ class StepResults:
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
             "inputs": step_keys.step_inputs(step, self.cached.build_environment),
             "mirrors": build_folder.mirrors(self.context.header),
-            "kept": ran.kept,
-            "folders": build_folder.modes(ran.tree),
+            "kept": step_run.kept,
+            "folders": build_folder.modes(step_run.tree),
             "used": [asdict(source) for source in self._watcher.used],
             "unpacked": {"entries": packed.entries, "bytes": packed.bytes},
             "capabilities": packed.capabilities,
             "seconds": round(time.monotonic() - since, 3),
-            **({} if below else {"metadata": asdict(build_folder.base_metadata(ran.tree))}),
+            **({} if below else {"metadata": asdict(build_folder.base_metadata(step_run.tree))}),
         }
 
     @property

@@ -51,8 +51,8 @@ class LintReport:
         for finding in self.findings:
             yield f"{finding.where}: {finding.severity}: {finding.what} [{finding.rule}]"
             last = ("deliberate", finding.answer) if finding.answer else ("do", finding.fix)
-            told = (("why", finding.why), ("source", finding.source), last)
-            yield from (f"    {key + ':':<12}{text}" for key, text in told if text)
+            reasons = (("why", finding.why), ("source", finding.source), last)
+            yield from (f"    {key + ':':<12}{text}" for key, text in reasons if text)
         counts = ", ".join(map(self._count, ("error", "warning", "note")))
         yield f"site '{self.site}', image '{self.image}': {counts}"
 
@@ -173,16 +173,16 @@ def _make_findings(
     rule: str, hits: Iterator[Violation], site: Site, locate: Locate
 ) -> Iterator[Finding]:
     for hit in hits:
-        told = texts()[rule]
-        answer = _answer(site, hit, rule) if told["severity"] == "warning" else ""
+        rule_text = texts()[rule]
+        answer = _answer(site, hit, rule) if rule_text["severity"] == "warning" else ""
         yield Finding(
             rule=rule,
-            severity="note" if answer else told["severity"],
+            severity="note" if answer else rule_text["severity"],
             where=hit.at or locate(hit.path),
             what=hit.what,
-            why=told["why"],
-            source=told["source"],
-            fix=hit.fix or told["fix"],
+            why=rule_text["why"],
+            source=rule_text["source"],
+            fix=hit.fix or rule_text["fix"],
             answer=answer,
         )
 

@@ -45,21 +45,21 @@ def _plugin(plan: Plan) -> Step | None:
     return next((step for step in plan.steps if "net-plugin" in step.layer.provides), None)
 
 
-def _given(plan: Plan, layer: str, *options: str) -> str:
+def _option_origins(plan: Plan, layer: str, *options: str) -> str:
     """Return the deciding options as `layer.option=value (origin)`, else the image."""
     step = plan.step(layer)
     decisive = (
         [(name, step.options[name]) for name in options if name in step.options] if step else []
     )
-    given = (f"{layer}.{name}={value.text} ({value.origin})" for name, value in decisive)
-    return ", ".join(given) or f"image '{plan.image.name}'"
+    origins = (f"{layer}.{name}={value.text} ({value.origin})" for name, value in decisive)
+    return ", ".join(origins) or f"image '{plan.image.name}'"
 
 
 def _architecture(plan: Plan) -> Iterator[Violation]:
     arch, cuda, wheel = plan.site.arch, _fact(plan, *_CUDA), _fact(plan, "wheel-torch")
     if not arch.startswith("sm_") or int(arch[3:]) >= _TURING or cuda is None:
         return
-    at = _given(plan, "pytorch-wheel", "version", "variant")
+    at = _option_origins(plan, "pytorch-wheel", "version", "variant")
     if cuda.major >= 13:  # noqa: PLR2004
         yield Violation(at=at, what=f"CUDA {cuda} has no code for {arch}")
     elif wheel and any(cuda >= since and wheel >= gone for since, gone in _VOLTA_LEFT):
@@ -73,7 +73,7 @@ def _driver(plan: Plan) -> Iterator[Violation]:
     if cuda is None or not driver or plan.step("base-image"):
         return
     if cuda.major > Version(driver).major:
-        at = _given(plan, "pytorch-wheel", "variant")
+        at = _option_origins(plan, "pytorch-wheel", "variant")
         message = f"CUDA {cuda}, and the driver of site '{plan.site.name}' runs CUDA {driver}"
         fix = f"Use a build for CUDA {Version(driver).major}, or a base image with cuda-compat."
         yield Violation(at=at, what=message, fix=fix)
@@ -93,7 +93,7 @@ def _plugin_hangs(plan: Plan) -> Iterator[Violation]:
     version = plan.facts.get("plugin", "")
     better = plan.versions.get("aws-ofi-nccl", {}).get(version, {}).get("better")
     if step and better:
-        at = _given(plan, "aws-ofi-nccl", "version")
+        at = _option_origins(plan, "aws-ofi-nccl", "version")
         message = f"plugin {version} is known to hang, and {better[0]} is better"
         yield Violation(at=at, what=message, fix=f"Use aws-ofi-nccl.version={better[0]} or later.")
 
@@ -151,7 +151,7 @@ def _host_rocm(plan: Plan) -> Iterator[Violation]:
     base = plan.steps[0].header.get("From", "") if plan.steps else ""
     if "--rocm" in plan.site.gpu_flags and _UBUNTU_22.search(base):
         message = f"{base} with the host's ROCm libraries (--rocm)"
-        yield Violation(at=_given(plan, plan.steps[0].layer.name, "rocm"), what=message)
+        yield Violation(at=_option_origins(plan, plan.steps[0].layer.name, "rocm"), what=message)
 
 
 def _host_libfabric(plan: Plan) -> Iterator[Violation]:
@@ -165,7 +165,7 @@ def _host_libfabric(plan: Plan) -> Iterator[Violation]:
         message = (
             f"libfabric {own} (symbols {wanted}), and {of_host} (symbols {there}) with --host-mpi"
         )
-        yield Violation(at=_given(plan, "libfabric", "version"), what=message)
+        yield Violation(at=_option_origins(plan, "libfabric", "version"), what=message)
 
 
 def _symbols(plan: Plan, version: str) -> Version | None:

@@ -73,10 +73,10 @@ def _text(name: str) -> str:
 
 def _tests(facts: Facts) -> Iterator[tuple[str, str, float | None]]:
     """Yield each layer with the result of its test, and the seconds if it ran."""
-    ran = {event.step: event for event in facts.events if event.step.startswith(_TEST)}
+    test_events = {event.step: event for event in facts.events if event.step.startswith(_TEST)}
     for step in facts.plan.steps:
-        event = ran.get(_TEST + step.layer)
-        result = "passed" if event else "no test of its own" if ran else "not recorded"
+        event = test_events.get(_TEST + step.layer)
+        result = "passed" if event else "no test of its own" if test_events else "not recorded"
         yield step.layer, result, event.seconds if event else None
 
 

@@ -44,7 +44,7 @@ def find() -> Docker:
     problems: list[Problem] = []
     for address in addresses():
         try:
-            return _asked(address)
+            return _connect(address)
         except MachineError as error:
             problems += error.problems
     if not problems:
@@ -69,7 +69,7 @@ def _places() -> list[str]:
     return [str(path) for path in (_SYSTEM, *rootless, Path("/run/podman/podman.sock"))]
 
 
-def _asked(address: str) -> Docker:
+def _connect(address: str) -> Docker:
     """Return the engine behind an address; raises `MachineError` if it cannot be used."""
     _require_local(address)
     try:
