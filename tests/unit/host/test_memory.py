@@ -75,6 +75,7 @@ def test_remembered_digests_are_believed_for_a_day(
     path.write_bytes(b"one")
     monkeypatch.setattr(digest_cache, "identity", lambda _status: "as if nothing had touched it")
     now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
     assert _digest(path) == hashlib.sha256(b"one").hexdigest()
     path.write_bytes(b"two")
     monkeypatch.setattr(time, "time", lambda: now + 23 * 3600)
