@@ -2,7 +2,20 @@
 # torch is the very build asked for, computes, and cannot be replaced by accident.
 set -euo pipefail
 
-python - <<'PYTHON'
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# torch.compile needs what install.sh brings or the base image has.
+headers=$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')
+is_image() { [[ -z ${IMAGE_ROOT-} ]]; } # a host may have none, as install has noted
+has_compiler() { { is_image && command -v apt-get; } || command -v g++; } >/dev/null
+has_headers() { [[ -f $headers/Python.h ]] || { is_image && [[ $headers == /usr/include/* ]]; }; }
+compiles=no
+if has_compiler && has_headers; then compiles=yes; fi
+# Inductor else compiles PyTorch's headers once more for each kind of vector unit, to see which it may use.
+export TORCHINDUCTOR_CACHE_DIR=$work/compiled TORCHINDUCTOR_VEC_ISA_OK=1
+
+python - "$compiles" <<'PYTHON'
 import os
 import sys
 
@@ -23,36 +36,29 @@ weights = torch.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
 torch.linalg.det(weights).backward()
 if not torch.allclose(weights.grad, torch.tensor([[3.0, -1.0], [-1.0, 2.0]])):
     sys.exit(f"the gradient of a determinant is wrong: {weights.grad}")
+
+if sys.argv[1] == "yes":
+    from torch._inductor import config
+
+    # A compiled header takes more than the small /tmp of a contained user (sessiondir max size, 64 MB).
+    if hasattr(config, "cpp_cache_precompile_headers"):
+        config.cpp_cache_precompile_headers = False
+    numbers = torch.arange(8.0)
+    result = torch.compile(lambda x: torch.sin(x) + x * x)(numbers)
+    if not torch.allclose(result, torch.sin(numbers) + numbers * numbers):
+        sys.exit(f"what torch.compile made computes {result}")
 PYTHON
-
-# torch.compile compiles, with what install.sh brings or the base image has.
-headers=$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')
-is_image() { [[ -z ${IMAGE_ROOT-} ]]; } # a host may have none, as install has noted
-has_compiler() { { is_image && command -v apt-get; } || command -v g++; } >/dev/null
-has_headers() { [[ -f $headers/Python.h ]] || { is_image && [[ $headers == /usr/include/* ]]; }; }
-if has_compiler && has_headers; then
-  TORCHINDUCTOR_CACHE_DIR=$(mktemp -d)
-  # Inductor else compiles PyTorch's headers once more for each kind of vector unit, to see which it may use.
-  export TORCHINDUCTOR_CACHE_DIR TORCHINDUCTOR_VEC_ISA_OK=1
-  trap 'rm -rf "$TORCHINDUCTOR_CACHE_DIR"' EXIT
-  python - <<'PYTHON'
-import sys
-
-import torch
-from torch._inductor import config
-
-# A compiled header takes more than the small /tmp of a contained user (sessiondir max size, 64 MB).
-if hasattr(config, "cpp_cache_precompile_headers"):
-    config.cpp_cache_precompile_headers = False
-numbers = torch.arange(8.0)
-result = torch.compile(lambda x: torch.sin(x) + x * x)(numbers)
-if not torch.allclose(result, torch.sin(numbers) + numbers * numbers):
-    sys.exit(f"what torch.compile made computes {result}")
-PYTHON
-fi
 
 installed=$(python -c 'import importlib.metadata as m; print(m.version("torch"))')
 grep -qxF "torch==$installed" "$PIP_CONSTRAINT"
+# An isolated build asks for another torch: pip refuses it, and names the installed one.
+mkdir "$work/toy"
+printf '[build-system]\nrequires = ["torch==99"]\n' >"$work/toy/pyproject.toml"
+if output=$(PIP_CONFIG_FILE=/dev/null pip wheel --no-index "$work/toy" 2>&1) ||
+  [[ $output != *"torch==$installed"* ]]; then
+  printf 'isolated builds do not keep torch %s:\n%s\n' "$installed" "$output" >&2
+  exit 1
+fi
 
 if is_image && [[ $OPT_VARIANT != cpu && $(/sbin/ldconfig -p) != *libibverbs.so.1* ]]; then
   echo "no libibverbs.so.1: NCCL would not use InfiniBand, and train over TCP" >&2

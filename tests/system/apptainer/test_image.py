@@ -19,6 +19,7 @@ from sifwright.images.sif import sif_file as sif_image
 from tests.conftest import ROOT, run
 from tests.servers import free_port
 from tests.system.apptainer.toys import succeeded
+from tests.unit.wheels import make_wheel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -157,13 +158,36 @@ def _accuracy(output: str, *, ranks: int) -> float:
     return float(match[1])
 
 
+BUILDS_ON_TORCH = """
+[project]
+name = "toy"
+version = "1"
+[build-system]
+requires = ["torch"]
+build-backend = "setuptools.build_meta"
+"""
+
+
 @pytest.mark.smoke
-def test_uv_does_not_replace_torch(inside: list[str]) -> None:
-    """Run the image's own test with uv; each build runs it without."""
-    inside[-1:-1] = ["--bind", f"{uv.find_uv_bin()}:/uv/uv", "--env", "PREPEND_PATH=/uv"]
-    script = "command -v uv; bash -x /opt/sifwright/tests/run-scripts/test.sh"
-    done = succeeded(run([*inside, "bash", "-euc", script]))
-    assert done.stderr.count("refuses uv pip install") == 2
+def test_uv_does_not_replace_torch(inside: list[str], tmp_path: Path) -> None:
+    """Each test of layer pytorch-wheel shows the same of pip."""
+    (tmp_path / "torch-99-py3-none-any.whl").write_bytes(make_wheel("torch", "99"))
+    (tmp_path / "pyproject.toml").write_text(BUILDS_ON_TORCH)
+    inside[-1:-1] = ["--bind", f"{uv.find_uv_bin()}:/uv/uv", "--env", "UV_FIND_LINKS=/work"]
+    for wanted in ("torch==99", "/work"):
+        words = ["--no-config", "--offline", "--no-cache", "--target", "/work/new", wanted]
+        done = run([*inside, "/uv/uv", "pip", "install", *words])
+        assert done.returncode != 0
+        assert "torch==2.13.0+cpu" in done.stderr
+
+
+@pytest.mark.smoke
+def test_pip_builds_without_isolation(inside: list[str], tmp_path: Path) -> None:
+    """pip refuses a constraint of isolated builds beside --no-build-isolation."""
+    (tmp_path / "pyproject.toml").write_text(BUILDS_ON_TORCH)
+    words = ["--no-index", "--no-build-isolation", "--no-deps", "--wheel-dir", "/work", "/work"]
+    succeeded(run([*inside, "pip", "wheel", *words]))
+    assert (tmp_path / "toy-1-py3-none-any.whl").exists()
 
 
 @pytest.mark.smoke
