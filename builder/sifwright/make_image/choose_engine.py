@@ -9,7 +9,6 @@ from typing import Any
 
 from sifwright.errors import MachineError
 from sifwright.make_image.check_machine import preflight
-from sifwright.make_image.docker import docker_steps, to_sif
 from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.run_steps import apptainer_engine
 from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
@@ -20,6 +19,8 @@ from sifwright.make_image.run_steps.step_engine import ImageEngine
 def choose_engine(context: BuildContext) -> AbstractContextManager[ImageEngine[Any]]:
     """Return the engine for an image; raises `MachineError` where none can make it."""
     if context.docker:
+        from sifwright.make_image.docker import docker_steps, to_sif  # noqa: PLC0415  # 0.3 s
+
         if context.apptainer:
             return to_sif.open_engine(context, context.docker, context.apptainer)
         return docker_steps.open_engine(context, context.docker)

@@ -1,14 +1,15 @@
 """Check the machine before a build, and prepare the folders and settings that it uses."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import Site
 from sifwright.errors import MachineError, UsageError
-from sifwright.host.engines import docker
-from sifwright.host.engines.docker import Docker
 from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.remove_stale import remove_stale
 from sifwright.make_image.resolve_request import host_settings
@@ -27,6 +28,9 @@ from sifwright.system.tempdirs import (
     temporary_root,
     workspace,
 )
+
+if TYPE_CHECKING:
+    from sifwright.host.engines.docker import Docker
 
 
 @contextmanager
@@ -84,6 +88,8 @@ def _require_secrets(request: BuildRequest) -> None:
 
 
 def _docker(site: Site, progress: Progress) -> Docker:
+    from sifwright.host.engines import docker  # noqa: PLC0415  # 0.3 s
+
     engine = docker.find()
     if engine.processor != site.processor:
         # Emulated programs would take days to build PyTorch.

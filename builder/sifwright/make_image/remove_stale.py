@@ -1,15 +1,19 @@
 """Remove what killed builds left."""
 
+from __future__ import annotations
+
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sifwright.errors import MachineError
-from sifwright.host.engines.docker import Docker
 from sifwright.make_image.cache import pruning
-from sifwright.make_image.docker import docker_build
 from sifwright.system import cache_folder, tempdirs
 from sifwright.system.tempdirs import temporary_root
+
+if TYPE_CHECKING:
+    from sifwright.host.engines.docker import Docker
 
 
 def remove_stale(folder: Path, engine: Docker | None) -> None:
@@ -24,4 +28,6 @@ def remove_stale(folder: Path, engine: Docker | None) -> None:
                 cache_folder.look(root)
                 pruning.remove_stale(root)
     if engine:
+        from sifwright.make_image.docker import docker_build  # noqa: PLC0415  # 0.3 s
+
         docker_build.remove_stale(engine)

@@ -170,7 +170,7 @@ build-backend = "setuptools.build_meta"
 
 @pytest.mark.smoke
 def test_uv_does_not_replace_torch(inside: list[str], tmp_path: Path) -> None:
-    """Each test of layer pytorch-wheel shows the same of pip."""
+    """Repeat with uv the test that layer pytorch-wheel has for pip."""
     (tmp_path / "torch-99-py3-none-any.whl").write_bytes(make_wheel("torch", "99"))
     (tmp_path / "pyproject.toml").write_text(BUILDS_ON_TORCH)
     inside[-1:-1] = ["--bind", f"{uv.find_uv_bin()}:/uv/uv", "--env", "UV_FIND_LINKS=/work"]

@@ -18,6 +18,7 @@ from sifwright.cli.options.context import (
 )
 from sifwright.cli.options.output import print_lines
 from sifwright.errors import UsageError
+from sifwright.host.network import pip_settings
 from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.graph import Task
 from sifwright.make_image.check_machine import limit_checks
@@ -132,6 +133,7 @@ def build(arguments: Namespace) -> None:
             build_steps(locked, arguments.until, progress)
         return
     if is_new:
+        pip_settings.ask_ahead()
         from sifwright.make_image.build_image import build_image  # noqa: PLC0415  # as above
 
         _note_damage(request, progress)

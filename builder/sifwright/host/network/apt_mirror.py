@@ -5,12 +5,15 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 
-from sifwright.system import processes
+from sifwright.errors import MachineError
+from sifwright.system import cache_folder, processes
 
 # Debian's archives by their names in the mirrors file: a machine has a mirror of each.
 DEBIAN, SECURITY = "debian", "debian-security"
+_CACHE = "apt-pkgcache.bin"
 _LABELS = {"Debian": DEBIAN, "Debian-Security": SECURITY}
 
 
@@ -28,6 +31,9 @@ def _archives(program: str) -> Iterator[tuple[str, str]]:
     """Yield each archive of Debian that apt knows, with its address, in apt's order."""
     fields = "$(REPO_URI)|$(LABEL)|$(ORIGIN)"
     command = [program, "indextargets", "--format", fields, "Created-By: Packages"]
+    # Debian's images for containers have apt's own cache off: it reads its lists for a second then.
+    with suppress(MachineError):  # there may be no home folder
+        command += ["-o", f"Dir::Cache::pkgcache={cache_folder.root() / _CACHE}"]
     # It ends without an answer where TMPDIR is read-only.
     env = os.environ | {"TMPDIR": tempfile.gettempdir()}
     for line in processes.capture(command, env=env).stdout.splitlines():

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -39,8 +40,17 @@ CA_BUNDLES = (
 
 
 @cache
+def ask_ahead() -> Future[str]:
+    """Start pip, which answers after half a second, beside other work."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    thread = ThreadPoolExecutor(1)
+    answer = thread.submit(lambda: processes.capture(command).stdout)
+    thread.shutdown(wait=False)
+    return answer
+
+
 def _pip_config() -> str:
-    return processes.capture([sys.executable, "-m", "pip", "config", "list"]).stdout
+    return ask_ahead().result()
 
 
 def settings() -> dict[str, str]:

@@ -7,7 +7,6 @@ from sifwright.errors import SifwrightError
 from sifwright.host.network.http import HttpOptions
 from sifwright.host.network.registry import RegistryError
 from sifwright.images.contents.image_tree import BadImage
-from sifwright.images.sources.registry_image import Remote
 from sifwright.make_image.resolve_request import adapt_base
 from sifwright.make_image.resolve_request.base_image import BaseImage
 from sifwright.plan.model import Plan
@@ -28,6 +27,8 @@ def sized(plan: Plan, base: BaseImage) -> Plan:
 def _packed(base: BaseImage, processor: str) -> int:
     """Return the bytes that it has as it travels; 0 if unknown."""
     if base.reference:
+        from sifwright.images.sources.registry_image import Remote  # noqa: PLC0415  # files need no ssl
+
         with suppress(OSError, SifwrightError, RegistryError, BadImage):
             return Remote(base.reference, _ONCE).resolved(processor).bytes
     elif base.file and base.kind != "oci":

@@ -1,14 +1,16 @@
 """The context of a build: its request, the engines and settings of the machine, and its folders."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sifwright.errors import BuildError
 from sifwright.host.engines import apptainer
 from sifwright.host.engines.apptainer import Apptainer
-from sifwright.host.engines.docker import Docker
 from sifwright.make_image.resolve_request.build_request import BuildRequest
 from sifwright.make_image.resolve_request.host_settings import Settings
 from sifwright.make_image.resolve_request.output_parser import OutputParser
@@ -16,6 +18,9 @@ from sifwright.make_image.resolve_request.recorded_inputs import Inputs
 from sifwright.render import build_files
 from sifwright.render.definition import with_machine
 from sifwright.system import ids, processes
+
+if TYPE_CHECKING:
+    from sifwright.host.engines.docker import Docker
 
 LOG = "build.log"
 

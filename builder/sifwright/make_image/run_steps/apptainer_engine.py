@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.images.sif.fingerprint import Digests
@@ -70,6 +71,8 @@ def open_engine(
         ThreadPoolExecutor(1, "background") as background,
         ExitStack() as leases,
     ):
+        # It takes 0.4 s, beside the first step that runs.
+        background.submit(import_module, "sifwright.make_image.attest.sbom")
         cached = CachedSteps.of(context.plan.site, context.inputs, store)
         first, count = len(cached.leading(context.plan)), len(context.plan.steps)
         steps = range(first, count) if before is None else range(min(first, before), before + 1)
