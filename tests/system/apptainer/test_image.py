@@ -173,9 +173,9 @@ def test_uv_does_not_replace_torch(inside: list[str], tmp_path: Path) -> None:
     """Repeat with uv the test that layer pytorch-wheel has for pip."""
     (tmp_path / "torch-99-py3-none-any.whl").write_bytes(make_wheel("torch", "99"))
     (tmp_path / "pyproject.toml").write_text(BUILDS_ON_TORCH)
-    inside[-1:-1] = ["--bind", f"{uv.find_uv_bin()}:/uv/uv", "--env", "UV_FIND_LINKS=/work"]
-    for wanted in ("torch==99", "/work"):
-        words = ["--no-config", "--offline", "--no-cache", "--target", "/work/new", wanted]
+    inside[-1:-1] = ["--bind", f"{uv.find_uv_bin()}:/uv/uv", "--env", "UV_FIND_LINKS=."]
+    for wanted in ("torch==99", "."):
+        words = ["--no-config", "--offline", "--no-cache", "--target", "new", wanted]
         done = run([*inside, "/uv/uv", "pip", "install", *words])
         assert done.returncode != 0
         assert "torch==2.13.0+cpu" in done.stderr
@@ -185,7 +185,7 @@ def test_uv_does_not_replace_torch(inside: list[str], tmp_path: Path) -> None:
 def test_pip_builds_without_isolation(inside: list[str], tmp_path: Path) -> None:
     """pip refuses a constraint of isolated builds beside --no-build-isolation."""
     (tmp_path / "pyproject.toml").write_text(BUILDS_ON_TORCH)
-    words = ["--no-index", "--no-build-isolation", "--no-deps", "--wheel-dir", "/work", "/work"]
+    words = ["--no-index", "--no-build-isolation", "--no-deps", "--wheel-dir", ".", "."]
     succeeded(run([*inside, "pip", "wheel", *words]))
     assert (tmp_path / "toy-1-py3-none-any.whl").exists()
 
