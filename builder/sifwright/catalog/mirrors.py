@@ -12,7 +12,7 @@ from pathlib import Path
 from sifwright.catalog import schema, yaml_file
 from sifwright.catalog.yaml_document import Document
 from sifwright.errors import CatalogError, Problem
-from sifwright.system import netrc_file, small_file
+from sifwright.system import files, netrc_file, small_file
 
 VARIABLE = "SIFWRIGHT_MIRRORS"
 NETWORK_FIX = f"Check the network and proxies, or name a mirror in the file of {VARIABLE}."
@@ -139,7 +139,7 @@ def _resolve_folder(text: str, file: Path) -> Path:
 
     `./` is beside the mirrors file, which may travel with it.
     """
-    path = Path(text).expanduser()
+    path = files.expand_home(text)
     return Path(os.path.normpath(file.absolute().parent / path))
 
 

@@ -110,7 +110,7 @@ def _files_with(root: Path) -> Iterator[str]:
     needle = os.fsencode(root)
     for path in _files(root):
         name = str(path.relative_to(root))
-        if path.is_symlink() or "\n" in name or name.startswith(_NOT_RUN):
+        if path.is_symlink() or not path.is_file() or "\n" in name or name.startswith(_NOT_RUN):
             continue
         with path.open("rb") as stream:
             if not os.fstat(stream.fileno()).st_size:

@@ -42,6 +42,11 @@ def open_descriptor(path: Path | bytes, flags: int, near: int | None = None) -> 
         os.close(descriptor)
 
 
+def expand_home(text: str) -> Path:
+    """Return the path with the home folder for `~`; the `~` of an unknown user stays."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111  # pathlib raises RuntimeError
+
+
 def publish(finished: Path, path: Path) -> None:
     """Move a finished file into place in one step that survives a power cut."""
     _sync(finished, path)

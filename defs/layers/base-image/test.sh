@@ -27,17 +27,10 @@ PYTHON
 
 if [[ -n $OPT_TORCH ]]; then
   exact=$(python -c 'import torch; print(torch.__version__)')
-  grep -qxF "torch==$exact" "$PIP_CONSTRAINT"
-  # An isolated build asks for another torch: pip, if the image has it, refuses it, and names this one.
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
-  printf '[build-system]\nrequires = ["torch==99"]\n' >"$work/pyproject.toml"
-  if command -v pip >/dev/null && {
-    output=$(PIP_CONFIG_FILE=/dev/null pip wheel --no-index "$work" 2>&1) || [[ $output != *"torch==$exact"* ]]
-  }; then
-    printf 'isolated builds do not keep torch %s:\n%s\n' "$exact" "$output" >&2
-    exit 1
-  fi
+  # pip, its isolated builds, uv and its builds keep this torch.
+  for constraints in "$PIP_CONSTRAINT" "$PIP_BUILD_CONSTRAINT" "$UV_CONSTRAINT" "$UV_BUILD_CONSTRAINT"; do
+    grep -qxF "torch==$exact" "$constraints"
+  done
 fi
 
 read -ra variables <<<"$OPT_UNSET"

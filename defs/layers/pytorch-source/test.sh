@@ -46,7 +46,11 @@ if not torch.allclose(weights.grad, torch.tensor([[3.0, -1.0], [-1.0, 2.0]])):
     sys.exit(f"the gradient of a determinant is wrong: {weights.grad}")
 PYTHON
 
-grep -qxF "torch==$OPT_VERSION+source" "$PIP_CONSTRAINT"
+# pip, its isolated builds, uv and its builds keep this torch.
+for constraints in "$PIP_CONSTRAINT" "$PIP_BUILD_CONSTRAINT" "$UV_CONSTRAINT" "$UV_BUILD_CONSTRAINT"; do
+  grep -qxF "torch==$OPT_VERSION+source" "$constraints"
+done
+
 if compgen -G "/opt/rocm/bin/*.real" >/dev/null; then
   echo "a tool of ROCm is still a stand-in of the build" >&2
   exit 1

@@ -2,9 +2,6 @@
 # torch is the very build asked for, computes, and cannot be replaced by accident.
 set -euo pipefail
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
 # torch.compile needs what install.sh brings or the base image has.
 headers=$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')
 is_image() { [[ -z ${IMAGE_ROOT-} ]]; } # a host may have none, as install has noted
@@ -12,8 +9,10 @@ has_compiler() { { is_image && command -v apt-get; } || command -v g++; } >/dev/
 has_headers() { [[ -f $headers/Python.h ]] || { is_image && [[ $headers == /usr/include/* ]]; }; }
 compiles=no
 if has_compiler && has_headers; then compiles=yes; fi
+TORCHINDUCTOR_CACHE_DIR=$(mktemp -d)
+trap 'rm -rf "$TORCHINDUCTOR_CACHE_DIR"' EXIT
 # Inductor else compiles PyTorch's headers once more for each kind of vector unit, to see which it may use.
-export TORCHINDUCTOR_CACHE_DIR=$work/compiled TORCHINDUCTOR_VEC_ISA_OK=1
+export TORCHINDUCTOR_CACHE_DIR TORCHINDUCTOR_VEC_ISA_OK=1
 
 python - "$compiles" <<'PYTHON'
 import os
@@ -50,15 +49,10 @@ if sys.argv[1] == "yes":
 PYTHON
 
 installed=$(python -c 'import importlib.metadata as m; print(m.version("torch"))')
-grep -qxF "torch==$installed" "$PIP_CONSTRAINT"
-# An isolated build asks for another torch: pip refuses it, and names the installed one.
-mkdir "$work/toy"
-printf '[build-system]\nrequires = ["torch==99"]\n' >"$work/toy/pyproject.toml"
-if output=$(PIP_CONFIG_FILE=/dev/null pip wheel --no-index "$work/toy" 2>&1) ||
-  [[ $output != *"torch==$installed"* ]]; then
-  printf 'isolated builds do not keep torch %s:\n%s\n' "$installed" "$output" >&2
-  exit 1
-fi
+# pip, its isolated builds, uv and its builds keep this torch.
+for constraints in "$PIP_CONSTRAINT" "$PIP_BUILD_CONSTRAINT" "$UV_CONSTRAINT" "$UV_BUILD_CONSTRAINT"; do
+  grep -qxF "torch==$installed" "$constraints"
+done
 
 if is_image && [[ $OPT_VARIANT != cpu && $(/sbin/ldconfig -p) != *libibverbs.so.1* ]]; then
   echo "no libibverbs.so.1: NCCL would not use InfiniBand, and train over TCP" >&2

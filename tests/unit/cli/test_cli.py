@@ -114,7 +114,6 @@ def test_render_runs_nothing_but_apt_for_the_mirror(
         command: list[str], *, env: dict[str, str], **_: object
     ) -> subprocess.CompletedProcess[str]:
         ran.append(command[0])
-        assert f"Dir::Cache::pkgcache={tmp_path}/none/steps-1/apt-pkgcache.bin" in command
         assert env["TMPDIR"] == tempfile.gettempdir()
         return subprocess.CompletedProcess(command, 0, "http://mirror.example/d/|Debian|Debian\n")
 

@@ -59,10 +59,16 @@ def test_the_version_loads_no_command() -> None:
     assert "sifwright.cli.commands." not in done.stderr
 
 
-def test_a_build_with_nothing_to_do_loads_no_locks() -> None:
-    code = "import sys; from sifwright.cli import registry; registry.load('build')"
-    done = run([sys.executable, "-c", f"{code}; print(*sys.modules)"])
-    assert "packaging.pylock" not in done.stdout.split()
+@pytest.mark.parametrize(
+    ("module", "late"),
+    [
+        ("cli.commands.build", {"packaging.pylock", "sifwright.make_image.build_image"}),
+        ("make_image.build_image", {"cyclonedx", "docker", "urllib3"}),
+    ],
+)
+def test_a_build_loads_large_modules_where_it_needs_them(module: str, late: set[str]) -> None:
+    done = run([sys.executable, "-c", f"import sys, sifwright.{module}; print(*sys.modules)"])
+    assert late.isdisjoint(done.stdout.split())
 
 
 def test_an_option_means_the_same_everywhere() -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.catalog.model import LayerFile
+from sifwright.errors import BuildError
+from sifwright.make_image.deliver import oci_archive
 from tests.unit.sifs import squashfs_of, write_sif
 
 if TYPE_CHECKING:
@@ -84,3 +86,15 @@ def test_images_that_an_engine_cannot_start(run_cli: Cli, tmp_path: Path) -> Non
 def test_a_library_that_the_site_s_plugin_opens(run_cli: Cli, tmp_path: Path) -> None:
     done = run_cli("deliver", "alps", "--sif", _sif(tmp_path, SHELL))
     assert (done.code, "no libcudart.so without a number" in done.err) == (0, True)
+
+
+@pytest.mark.timeout(60)
+def test_many_warnings_do_not_stop_an_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fill the pipe of a program that fails: nobody may wait for the other."""
+    (tmp_path / "sqfs2tar").write_text("#!/bin/sh\nseq 100000 >&2\nexit 1\n")
+    (tmp_path / "sqfs2tar").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(BuildError, match="sqfs2tar failed: 1\n2\n"):
+        oci_archive.write(tmp_path / "x", tmp_path / "x.tar", name="x", architecture="amd64")

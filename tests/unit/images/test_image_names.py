@@ -33,6 +33,7 @@ NAMES = {
     "docker-daemon:a/b:1": ("docker-daemon", "a/b:1", ""),
     "x.sif": ("sif", "x.sif", ""),
     "./debian": ("sif", "debian", ""),
+    "~nobody-has-this-name/x.sif": ("sif", "~nobody-has-this-name/x.sif", ""),
 }
 
 

@@ -46,6 +46,7 @@ def environment(tmp_path: Path) -> Path:
     (folder / "bin/tool").write_text(f"#!{folder}/bin/python\n")
     (folder / "library.so").write_bytes(b"\0" + os.fsencode(folder) + b"/lib\0\xff")
     (folder / "neighbour").write_text(f"{folder}-2\n")
+    os.mkfifo(folder / "pipe")  # to open it would wait for ever
     return folder
 
 

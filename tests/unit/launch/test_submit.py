@@ -1,5 +1,6 @@
 """The graph of jobs, and the words of Slurm, PBS and Flux."""
 
+import errno
 import json
 import re
 import subprocess
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,9 +17,10 @@ from sifwright.catalog.layer_builds import Resources
 from sifwright.catalog.model import Catalog
 from sifwright.cli.options.submission import way_out
 from sifwright.errors import MachineError
-from sifwright.launch.submit import job_script
+from sifwright.launch.submit import job_folder, job_script
 from sifwright.launch.submit.by_hand import commands
 from sifwright.launch.submit.graph import BuildJob, Task, build_jobs
+from sifwright.launch.submit.job_folder import SubmittedJob
 from sifwright.launch.submit.job_script import render_script
 from sifwright.launch.submit.jobs_place import of_images
 from sifwright.launch.submit.schedulers import (
@@ -381,3 +384,48 @@ def test_a_cache_that_cannot_be_written(
     assert refused.err.startswith("sifwright: /proc/cache: the step cache cannot be used")
     assert "SIFWRIGHT_CACHE" in refused.err
     assert not (tmp_path / "build").exists()
+
+
+@pytest.fixture
+def slurm_words(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Accept each job as number 7; return the commands of Slurm that ran."""
+    ran: list[list[str]] = []
+
+    def capture(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        ran.append(words)
+        return subprocess.CompletedProcess(words, 0, "7\n" if words[0] == "sbatch" else "", "")
+
+    monkeypatch.setattr("sifwright.system.processes.capture", capture)
+    return ran
+
+
+def test_a_job_whose_record_cannot_be_written_is_cancelled(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slurm_words: list[list[str]]
+) -> None:
+    write = job_folder.write
+
+    def fill_disk(job: SubmittedJob) -> None:
+        if job.id:
+            raise OSError(errno.ENOSPC, "No space left on device", job.folder)
+        write(job)
+
+    monkeypatch.setattr(job_folder, "write", fill_disk)
+    words = ["local", "--submit=slurm", "--output", str(tmp_path / "build")]
+    refused = run_cli("--project", CHECKOUT, "build", *words)
+    assert refused.code == MachineError.exit_code
+    assert slurm_words[-1] == ["scancel", "7"]
+    assert not (tmp_path / "build").exists()
+
+
+def test_a_job_that_ctrl_c_meets_stays_on_record(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stop while sbatch runs: Slurm may have accepted the job."""
+    monkeypatch.setattr(
+        "sifwright.launch.submit.submit.accepted", Mock(side_effect=KeyboardInterrupt)
+    )
+    words = ["local", "--submit=slurm", "--output", str(tmp_path / "build")]
+    stopped = run_cli("--project", CHECKOUT, "build", *words)
+    assert stopped.code == 130
+    (record,) = job_folder.read_all(tmp_path / "build" / "jobs")
+    assert record.id == ""

@@ -77,6 +77,15 @@ def test_a_pack_of_another_commit_is_refused(source: LockedSource, tmp_path: Pat
         git_packs.restore(lock, folder)
 
 
+def test_an_address_is_no_option_of_git(source: LockedSource, tmp_path: Path) -> None:
+    """Fetch a submodule whose address would run a program."""
+    address = f"--upload-pack=touch {tmp_path}/made;"
+    lock = replace(LOCK, sources=(replace(source, address=address),))
+    with pytest.raises(BuildError, match="it is not there as locked"):
+        git_packs.collect(lock, open_store(), tmp_path, offline=False)
+    assert not (tmp_path / "made").exists()
+
+
 def test_a_commit_that_is_gone_is_refused(source: LockedSource, tmp_path: Path) -> None:
     lock = replace(LOCK, sources=(replace(source, digest="6" * 40),))
     with pytest.raises(BuildError, match="it is not there as locked"):

@@ -18,7 +18,7 @@ from sifwright.cli.options.context import (
 )
 from sifwright.cli.options.output import print_lines
 from sifwright.errors import UsageError
-from sifwright.host.network import pip_settings
+from sifwright.host.network import apt_mirror, pip_settings
 from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.graph import Task
 from sifwright.make_image.check_machine import limit_checks
@@ -123,6 +123,8 @@ def build(arguments: Namespace) -> None:
     _check_key(request)
     is_new = request.options.force or not request.is_current
     if is_new or arguments.until:
+        pip_settings.start_pip_config()
+        apt_mirror.start_apt()
         definitions(arguments)  # their mistakes may be in files of other images
     if (is_new or arguments.until) and request.options.engine == "apptainer":
         emulation.start(plan, progress, compilers=arguments.emulate_compilers)
@@ -133,7 +135,6 @@ def build(arguments: Namespace) -> None:
             build_steps(locked, arguments.until, progress)
         return
     if is_new:
-        pip_settings.ask_ahead()
         from sifwright.make_image.build_image import build_image  # noqa: PLC0415  # as above
 
         _note_damage(request, progress)

@@ -5,35 +5,34 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from concurrent.futures import Future
 from functools import cache
 
-from sifwright.errors import MachineError
-from sifwright.system import cache_folder, processes
+from sifwright.system import processes, threads
 
 # Debian's archives by their names in the mirrors file: a machine has a mirror of each.
 DEBIAN, SECURITY = "debian", "debian-security"
-_CACHE = "apt-pkgcache.bin"
 _LABELS = {"Debian": DEBIAN, "Debian-Security": SECURITY}
 
 
 def mirror(archive: str) -> str:
-    program = shutil.which("apt-get")
-    return _ask_once(program).get(archive, "") if program else ""
+    return start_apt().result().get(archive, "")
+
+
+def start_apt() -> Future[Mapping[str, str]]:
+    """Ask apt for its archives in a thread: without a cache, it reads its lists for a second."""
+    return _ask_once(shutil.which("apt-get") or "")
 
 
 @cache
-def _ask_once(program: str) -> Mapping[str, str]:
-    return dict(reversed(list(_archives(program))))
+def _ask_once(program: str) -> Future[Mapping[str, str]]:
+    return threads.start(lambda: dict(reversed(list(_archives(program)))) if program else {})
 
 
 def _archives(program: str) -> Iterator[tuple[str, str]]:
     """Yield each archive of Debian that apt knows, with its address, in apt's order."""
     fields = "$(REPO_URI)|$(LABEL)|$(ORIGIN)"
     command = [program, "indextargets", "--format", fields, "Created-By: Packages"]
-    # Debian's images for containers have apt's own cache off: it reads its lists for a second then.
-    with suppress(MachineError):  # there may be no home folder
-        command += ["-o", f"Dir::Cache::pkgcache={cache_folder.root() / _CACHE}"]
     # It ends without an answer where TMPDIR is read-only.
     env = os.environ | {"TMPDIR": tempfile.gettempdir()}
     for line in processes.capture(command, env=env).stdout.splitlines():

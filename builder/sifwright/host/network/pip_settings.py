@@ -7,15 +7,18 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from sifwright.catalog import mirrors
-from sifwright.system import processes
+from sifwright.system import files, processes, threads
 from sifwright.system.netrc_file import Logins
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _KEYS = (
     "index-url",
@@ -40,17 +43,14 @@ CA_BUNDLES = (
 
 
 @cache
-def ask_ahead() -> Future[str]:
-    """Start pip, which answers after half a second, beside other work."""
+def start_pip_config() -> Future[str]:
+    """Ask pip for its settings in a thread: it answers after half a second."""
     command = [sys.executable, "-m", "pip", "config", "list"]
-    thread = ThreadPoolExecutor(1)
-    answer = thread.submit(lambda: processes.capture(command).stdout)
-    thread.shutdown(wait=False)
-    return answer
+    return threads.start(lambda: processes.capture(command).stdout)
 
 
 def _pip_config() -> str:
-    return ask_ahead().result()
+    return start_pip_config().result()
 
 
 def settings() -> dict[str, str]:
@@ -125,7 +125,7 @@ def _local_path(word: str) -> Path | None:
     # A colon or comma in a bind would be read as the next part of it.
     if not path.startswith(("/", "~")) or re.search(r"[:,]", path):
         return None
-    folder = Path(path).expanduser()
+    folder = files.expand_home(path)
     return folder.resolve() if folder.is_dir() else None
 
 

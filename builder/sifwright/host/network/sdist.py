@@ -99,7 +99,8 @@ def _links(page: str, settings: Mapping[str, str]) -> Iterator[str]:
     if parts.scheme in {"http", "https"}:
         yield from _remote_links(page, settings)
         return
-    path = Path(unquote(parts.path) if parts.scheme == "file" else page).expanduser().absolute()
+    name = unquote(parts.path) if parts.scheme == "file" else page
+    path = Path(os.path.expanduser(name)).absolute()  # noqa: PTH111  # pathlib raises RuntimeError
     listing = path / "index.html" if path.is_dir() else path
     if listing.is_file():
         for link in _hrefs(listing.read_text(encoding="utf-8")):

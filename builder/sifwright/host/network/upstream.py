@@ -48,7 +48,7 @@ def _commit(source: Source, version: str) -> str:
     url, ref = fill(source.url, version), fill(source.ref, version)
     tags = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}"]
     names = [f"refs/heads/{ref}"] if source.branch else tags
-    answer = git("ls-remote", url, *names, seconds=_GIT_SECONDS)
+    answer = git("ls-remote", "--", url, *names, seconds=_GIT_SECONDS)
     commits = {name: commit for commit, name in map(str.split, answer.splitlines())}
     for name in names:
         if name in commits:
@@ -67,11 +67,11 @@ def has_commit(source: Source, version: str) -> bool:
         here = ("-C", folder)
         git(*here, "init", "--quiet", "--bare")
         try:
-            git(*here, "fetch", "--quiet", "--depth=1", url, commit, seconds=_GIT_SECONDS)
+            git(*here, "fetch", "--quiet", "--depth=1", "--", url, commit, seconds=_GIT_SECONDS)
         except LookupFailedError:
             # A plain web server gives no single commits, nor do old servers.
             refs = "+refs/heads/*:refs/heads/*"
-            git(*here, "fetch", "--quiet", url, refs, seconds=_GIT_SECONDS)
+            git(*here, "fetch", "--quiet", "--", url, refs, seconds=_GIT_SECONDS)
             kind = processes.capture(["git", *here, "cat-file", "-t", commit]).stdout
             return kind.strip() == "commit"
     return True

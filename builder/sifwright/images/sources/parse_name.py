@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from sifwright.images.model import Source, SourceError
+from sifwright.system import files
 
 KINDS = (
     "docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE, docker-daemon:NAME, FILE.sif"
@@ -40,7 +41,7 @@ def parse(text: str) -> Source:
         _checked(name.removeprefix("http://"), text)
         return Source(kind="docker", name=name)
     if text.endswith(".sif") or text.startswith(("/", "./", "../", "~/")):
-        return Source(kind="sif", name=str(Path(text).expanduser()))
+        return Source(kind="sif", name=str(files.expand_home(text)))
     return Source(kind="docker", name=_checked(text, text))
 
 
@@ -52,9 +53,9 @@ def is_file_or_scheme(text: str) -> bool:
 def _file(kind: str, rest: str) -> Source:
     """Split a file and a tag at the first colon, unless the file's own name has a colon."""
     path, _, tag = rest.partition(":")
-    if Path(rest).expanduser().exists():
+    if files.expand_home(rest).exists():
         path, tag = rest, ""
-    return Source(kind=kind, name=str(Path(path).expanduser()), tag=tag)
+    return Source(kind=kind, name=str(files.expand_home(path)), tag=tag)
 
 
 def _checked(name: str, text: str) -> str:

@@ -55,6 +55,7 @@ def submit(submission: Submission, planned: Sequence[BuildJob]) -> list[Submitte
         for job in planned:
             before = jobs[job.after].id if job.after in jobs else job.after
             jobs[job.key] = _submit(submission, job, before)
+            job_folder.write(jobs[job.key])
     except BaseException as error:
         left = _take_back(submission, list(jobs.values()))
         for path in absent:
@@ -116,9 +117,7 @@ def _submit(submission: Submission, job: BuildJob, after: str) -> SubmittedJob:
     command = scheduler.submit(str(written.script), after)
     try:
         job_folder.write(record)
-        submitted = replace(record, id=scheduler.job_id(accepted(scheduler.name, command)))
-        job_folder.write(submitted)
-    except BaseException:
+        return replace(record, id=scheduler.job_id(accepted(scheduler.name, command)))
+    except Exception:  # after Ctrl-C the scheduler may have the job: the record stays
         job_script.discard(written.folder, written.log)
         raise
-    return submitted

@@ -27,7 +27,7 @@ def sized(plan: Plan, base: BaseImage) -> Plan:
 def _packed(base: BaseImage, processor: str) -> int:
     """Return the bytes that it has as it travels; 0 if unknown."""
     if base.reference:
-        from sifwright.images.sources.registry_image import Remote  # noqa: PLC0415  # files need no ssl
+        from sifwright.images.sources.registry_image import Remote  # noqa: PLC0415  # with urllib3
 
         with suppress(OSError, SifwrightError, RegistryError, BadImage):
             return Remote(base.reference, _ONCE).resolved(processor).bytes

@@ -31,7 +31,7 @@ from sifwright.make_image.downloads.resolve_wheels import (
     Wheel,
 )
 from sifwright.plan.model import Plan, StepSource
-from sifwright.system import cache_folder
+from sifwright.system import cache_folder, threads
 from sifwright.system.tempdirs import workspace
 
 T = TypeVar("T")
@@ -169,7 +169,7 @@ class Prefetcher:
             for number, future in self.steps.items():
                 if self._stop.is_set():
                     return
-                _settle(future, partial(self._begun, number, leases))
+                threads.settle(future, partial(self._begun, number, leases))
             self._stop.wait()
 
     def _begun(self, number: int, leases: ExitStack) -> _StepDownloads:
@@ -213,23 +213,13 @@ class Prefetcher:
         return answer
 
     def _start(self, file: File) -> Future[CacheEntry]:
-        """Fetch in a thread that the end of the program does not wait for."""
-        future: Future[CacheEntry] = Future()
-        call = partial(fetch, self.store, file, pip_settings.settings(), self._stop)
+        settings = pip_settings.settings()
 
-        def run() -> None:
+        def fetch_in_turn() -> CacheEntry:
             with self._slots:
-                _settle(future, call)
+                return fetch(self.store, file, settings, self._stop)
 
-        threading.Thread(target=run, daemon=True).start()
-        return future
-
-
-def _settle(future: Future[T], call: Callable[[], T]) -> None:
-    try:
-        future.set_result(call())
-    except Exception as error:  # noqa: BLE001  # the waiting step gets it
-        future.set_exception(error)
+        return threads.start(fetch_in_turn)
 
 
 def pinned_sources(sources: Iterable[StepSource]) -> Iterator[File]:

@@ -28,8 +28,7 @@ from sifwright.host.network import pip_settings, sdist, wheel_tags
 from sifwright.host.network.wheel_tags import GLIBC
 from sifwright.make_image.downloads.fetch_file import File
 from sifwright.plan.model import Plan, Step
-from sifwright.system import processes
-from sifwright.system.files import sha256_of_json
+from sifwright.system import files, processes
 
 if TYPE_CHECKING:
     from threading import Event
@@ -91,7 +90,7 @@ def question(plan: Plan, number: int, settings: Mapping[str, str]) -> ResolveReq
 def key(question: ResolveRequest, settings: Mapping[str, str]) -> str:
     """Return the key of a kept answer: for a day, because indexes get new versions."""
     today = datetime.now(UTC).date().isoformat()
-    return sha256_of_json(asdict(question), dict(settings), GLIBC, today)
+    return files.sha256_of_json(asdict(question), dict(settings), GLIBC, today)
 
 
 def ask(
@@ -143,7 +142,7 @@ def _environment(
     first = settings.get("index-url", "") or (sdist.default_index() if indexes else "")
     extra = settings.get("extra-index-url", "").split()
     searched = [*reversed(extra), first, *indexes]
-    links = [str(Path(word).expanduser()) for word in settings.get("find-links", "").split()]
+    links = [str(files.expand_home(word)) for word in settings.get("find-links", "").split()]
     variables = {
         "UV_CACHE_DIR": str(folder / "cache"),
         "UV_FIND_LINKS": ",".join(links),

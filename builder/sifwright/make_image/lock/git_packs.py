@@ -84,9 +84,9 @@ def _entry(source: LockedSource, store: Store) -> CacheEntry:
         try:
             upstream.git("init", "--quiet", "--bare", str(repository))
             try:
-                _git(repository, "fetch", "--depth=1", source.address, source.digest)
+                _git(repository, "fetch", "--depth=1", "--", source.address, source.digest)
             except LookupFailedError:
-                _git(repository, "fetch", source.address, *_ALL)
+                _git(repository, "fetch", "--", source.address, *_ALL)
             _git(repository, "update-ref", _REF, f"{source.digest}^{{commit}}")
             _git(repository, "repack", "-adq")
         except LookupFailedError as error:

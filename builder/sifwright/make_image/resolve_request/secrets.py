@@ -3,9 +3,9 @@
 import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 from sifwright.errors import UsageError
+from sifwright.system import files
 
 _FORM = re.compile(r"id=([a-z0-9][a-z0-9_.-]{0,62})(?:,(src|env)=(.+))?", re.DOTALL)
 _FIX = "Write --secret id=NAME,src=FILE or --secret id=NAME,env=VARIABLE."
@@ -30,6 +30,6 @@ def _secret(word: str) -> tuple[str, bytes]:
             raise UsageError.of(f"there is no variable {source}", where=where, fix=_FIX)
         return name, os.fsencode(os.environ[source])
     try:
-        return name, Path(source).expanduser().read_bytes()
+        return name, files.expand_home(source).read_bytes()
     except OSError as error:
         raise UsageError.of(f"{source}: {error.strerror}", where=where, fix=_FIX) from None
