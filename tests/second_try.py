@@ -25,7 +25,9 @@ def run_again(stats: MutableMapping[str, list[pytest.TestReport]]) -> bool:
     """Move the failures of tests that pass now to a category of their own; tell whether all do."""
     failures = stats.get("failed", []) + stats.get("error", [])
     names = {
-        failure.nodeid for failure in failures if tier(failure.nodeid, failure.keywords) != "unit"
+        failure.nodeid
+        for failure in failures
+        if tier(failure.nodeid, failure.keywords) in {"smoke", "all"}
     }
     passed = {name for name in names if passes_alone(name)} if len(names) <= MOST else set()
     for category in ("failed", "error"):

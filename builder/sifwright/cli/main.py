@@ -20,8 +20,8 @@ from sifwright.system.terminal import strip_control_characters
 
 EPILOG = """\
 exit status:
-  0 done · 1 diff: they differ · 2 the command line · 3 defs/ or the mirrors file
-  4 layers that do not go together
+  0 done · 1 diff, audit, verify: a difference or finding · 2 the command line
+  3 defs/ or the mirrors file · 4 layers that do not go together
   5 this machine lacks something · 6 the build failed · 7 a test failed · 130 stopped
 """
 # Commands that make images.

@@ -104,6 +104,16 @@ def test_a_compiler_that_cannot_compile(
     assert "Name the module that it needs in native.modules of defs/sites/local.yaml" in message
 
 
+def test_a_host_compiler_that_nvcc_refuses(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    nvcc = executable(tmp_path / "bin" / "nvcc", "#!/bin/sh\necho gcc is too new >&2\nexit 1\n")
+    change_site(project, native=native(CUDA_HOME=str(tmp_path)))
+    project.add("first", requires=["cuda-toolkit"])
+    message = refused(project, run_cli).err
+    assert f"{nvcc} cannot compile, which layers first need" in message
+    assert "| gcc is too new\n" in message
+
+
 def test_a_host_without_headers_of_c(project: Project, run_cli: Cli) -> None:
     change_site(project, native=native(CC="gcc -nostdinc"))
     project.add("last", requires=["compilers"])

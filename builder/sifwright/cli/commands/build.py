@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+from sifwright.catalog import mirrors
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import emulation, locks, matrix, submission
@@ -124,7 +125,8 @@ def build(arguments: Namespace) -> None:
     is_new = request.options.force or not request.is_current
     if is_new or arguments.until:
         pip_settings.start_pip_config()
-        apt_mirror.start_apt()
+        if not mirrors.load().of("apt"):
+            apt_mirror.start_apt()
         definitions(arguments)  # their mistakes may be in files of other images
     if (is_new or arguments.until) and request.options.engine == "apptainer":
         emulation.start(plan, progress, compilers=arguments.emulate_compilers)

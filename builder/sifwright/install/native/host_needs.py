@@ -30,6 +30,13 @@ _PROGRAMS = {
     "rocm-toolkit": [("rocm", "${ROCM_PATH:-/opt/rocm}/bin/hipcc")],
     **{name: [(f"^{name}(/|$)", name)] for name in _FETCHERS.values()},
 }
+# The compilers among them, with the language and the ending of a source file.
+_LANGUAGES = {
+    "${CC:-cc}": ("c", "c"),
+    "${CXX:-c++}": ("c++", "cc"),
+    # It refuses a host compiler that is too new for it.
+    "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc": ("c++", "cu"),
+}
 _LACKS = "sifwright: lacks"
 _NEED = "need"
 # Kinds of things that print why they fail.
@@ -140,7 +147,7 @@ def _script(plan: Plan) -> str:
         "makes_conda": ENV_MANAGERS["conda"] in names,
         "programs": programs,
         "newest_gcc": plan.facts.get("newest-gcc", ""),
-        "compilers": next((x for word, x, _ in programs if word == "compilers"), ""),
+        "compilers": [(*item, *_LANGUAGES[item[2]]) for item in programs if item[2] in _LANGUAGES],
         "needs": {
             (item.need.kind, item.need.name): f"(^|/)({item.need.module})"
             for item in layer_needs.layer_needs(plan)

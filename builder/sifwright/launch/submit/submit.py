@@ -101,12 +101,24 @@ def _take_back(submission: Submission, jobs: Sequence[SubmittedJob]) -> Problem 
 
 
 def _submit(submission: Submission, job: BuildJob, after: str) -> SubmittedJob:
-    """Write the folder of a job and submit its script; a record without an id comes first."""
+    """Submit the script of a job, after a record of it without an id."""
     scheduler = submission.scheduler
+    record = _write_folder(submission, job, after)
+    script = Path(record.folder) / job_folder.SCRIPT
+    try:
+        output = accepted(scheduler.name, scheduler.submit(str(script), after))
+    except Exception:  # after Ctrl-C the scheduler may have the job: the record stays
+        job_script.discard(Path(record.folder), Path(record.log))
+        raise
+    return replace(record, id=scheduler.job_id(output))
+
+
+def _write_folder(submission: Submission, job: BuildJob, after: str) -> SubmittedJob:
+    """Write the folder of a job with its record; nothing of a part stays."""
     written = job_script.write(submission, job)
     record = SubmittedJob(
         id="",
-        scheduler=scheduler.name,
+        scheduler=submission.scheduler.name,
         images=job.images,
         steps=tuple(task.name for task in job.tasks),
         keys=tuple(task.key for task in job.tasks),
@@ -114,10 +126,9 @@ def _submit(submission: Submission, job: BuildJob, after: str) -> SubmittedJob:
         folder=str(written.folder),
         after=after,
     )
-    command = scheduler.submit(str(written.script), after)
     try:
         job_folder.write(record)
-        return replace(record, id=scheduler.job_id(accepted(scheduler.name, command)))
-    except Exception:  # after Ctrl-C the scheduler may have the job: the record stays
+    except BaseException:
         job_script.discard(written.folder, written.log)
         raise
+    return record

@@ -27,8 +27,8 @@ from sifwright.render import build_files, dockerfile, oci_config, singularity_me
 from sifwright.system import cache_folder, files, small_file
 from sifwright.system.tempdirs import workspace
 
-# A folder of the user's cache. It has the apt sources that a layer leaves for later steps. They may
-# hold the password of a mirror, so they are never in the image.
+# A folder of the user's cache. It has the apt sources that a layer leaves for later steps. They
+# name this machine's mirrors, so they are never in the image.
 _FORMAT = "docker-1"
 
 

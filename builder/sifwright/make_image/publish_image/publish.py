@@ -39,13 +39,15 @@ def publish(context: BuildContext, artifact: Artifact, passed: Mapping[str, str]
     python = python_files.digests(staging)
     if line := python_files.difference(output.entries("python_files"), python):
         context.watcher.progress.note(line)
+    plan = plan_json(context.plan)
     record = {
         **_record(context, artifact, passed),
+        "plan": json.loads(plan),
         **_signed(context, artifact),
         "python_files": python,
     }
     with name_folder_in_errors(output.folder, OUTPUT_FIX):
-        for name, text in {PLAN: plan_json(context.plan), **artifact.files}.items():
+        for name, text in {PLAN: plan, **artifact.files}.items():
             (staging / name).write_text(text, encoding="utf-8")
         # First: without the image it does no harm, an image without it would not be checked.
         pins = first_use.text(context.inputs.record, [*context.inputs.used, *artifact.used])
@@ -76,7 +78,6 @@ def _record(
         "own_seconds": dict(context.watcher.own_seconds),
         "timeline": list(context.watcher.timer.timeline),
         **first_use.documents([*context.inputs.used, *artifact.used]),
-        "plan": json.loads(plan_json(context.plan)),
     }
 
 
