@@ -19,9 +19,10 @@ def test_it_passes_at_its_second_try():
 
 
 def report(
-    name: str, outcome: str = "failed", longrepr: object = "assert 1 == 2"
+    name: str, outcome: str = "failed", longrepr: object = "assert 1 == 2", *marks: str
 ) -> pytest.TestReport:
-    return pytest.TestReport(name, ("", 0, ""), {}, outcome, longrepr, "call")  # type: ignore[arg-type]
+    keywords = dict.fromkeys(marks, 1)
+    return pytest.TestReport(name, ("", 0, ""), keywords, outcome, longrepr, "call")  # type: ignore[arg-type]
 
 
 def test_a_test_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
@@ -39,10 +40,11 @@ def test_only_what_passes_is_moved(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(second_try, "passes_alone", passes_alone)
     names = ("tests/system/a.py::good", "tests/system/a.py::bad", "tests/unit/a.py::good")
-    stats = {"failed": [report(name) for name in names], "error": [report(names[0])]}
+    slow = report("tests/system/slow.py::good", "failed", "assert 1 == 2", "slow")
+    stats = {"failed": [*map(report, names), slow], "error": [report(names[0])]}
     assert not second_try.run_again(stats)
     assert sorted(tried) == sorted(names[:2])
-    assert [item.nodeid for item in stats["failed"]] == list(names[1:])
+    assert [item.nodeid for item in stats["failed"]] == [*names[1:], slow.nodeid]
     message = list(second_try.summary(stats))
     assert message == [f"passed at the second try: {names[0]}", *["assert 1 == 2"] * 2]
 
