@@ -1,6 +1,6 @@
 """An edit of the last layer, against `buildah build --layers` and making a SIF of what it built.
 
-What comes below the last layer is one cached layer of buildah's, with the same files.
+The layers below the last one are a single cached layer of buildah's, with the same files.
 """  # noqa: INP001  # run.py's folder is on sys.path
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ def tree(settings: Settings) -> Result:
 def _cold(settings: Settings, toys: Synthetic, image: str) -> tuple[list[Build], list[Plain]]:
     """Build from nothing with both, one pair in each order: a virtual machine gets slower.
 
-    The memory of removed files goes back to the host, and the next 5 GB take longer then. Of four
-    builds one after the other, each took longer to fill the tree, 44 to 78 s.
+    The memory of removed files goes back to the host, and the next 5 GB take longer then. In four
+    successive builds, the time to fill the tree rose each time, from 44 to 78 s.
     """
     ours: list[Build] = []
     others: list[Plain] = []

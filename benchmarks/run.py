@@ -10,7 +10,7 @@ With --only, the other results that this machine has in results.json stay.
 docs/reference/benchmarks.md says what each benchmark does.
 
 All compared programs run in one run, on the same machine. Short ones run in turn (A B A B), and the
-figure is the median of the ratios. Of builds that take minutes, the engine's runs once, or --pairs
+figure is the median of the ratios. If builds take minutes, the engine's build runs once, or --pairs
 times. The table names a goal that was missed, which is no failure.
 """
 

@@ -72,7 +72,7 @@ def destroy_process_group() -> None:
 
 
 def train() -> int:
-    """Return the exit status. What refers to the group ends with this function."""
+    """Return the exit status. All references to the group end with this function."""
     arguments = training.parse_arguments(__doc__, batch_of="all ranks together")
     signals = training.catch_signals()
     size = int(os.environ.get("WORLD_SIZE", "1"))

@@ -45,8 +45,9 @@ drop_missing_paths() {
     "Bind the path, or unset the variable"
 }
 
-# A socket's path has at most 107 letters (unix(7)). Those of DataLoader's workers lie 34 below
-# TMPDIR, and they wait for ever if they cannot be made. So a longer TMPDIR gets a short name.
+# A socket's path has at most 107 letters (unix(7)). Sockets of DataLoader's workers have
+# 34 letters more than TMPDIR. The workers wait for ever if a socket cannot be made. So a longer
+# TMPDIR gets a short name.
 shorten_temporary() {
   local LC_ALL=C long=${TMPDIR:-} link folder=/tmp/sifwright-short-$UID # bytes are counted
   ((${#long} > 73)) || return 0
@@ -70,8 +71,8 @@ is_own_folder() { # is_own_folder PATH
   [[ -d $1 && -O $1 && ! -L $1 ]]
 }
 
-# Modules of the host put packages of their Python there, which would come before the image's. Of
-# EasyBuild's, a sitecustomize adds those in EBPYTHONPREFIXES.
+# Modules of the host put packages of their Python there, which would come before the image's. A
+# sitecustomize of EasyBuild adds the packages in EBPYTHONPREFIXES.
 drop_foreign_packages() {
   [[ ${PYTHONPATH:-} == *python* || -n ${EBPYTHONPREFIXES:-} ]] || return 0
   [[ -z ${SIFWRIGHT_KEEP_PYTHONPATH:-} ]] || return 0

@@ -16,7 +16,7 @@ __all__ = ["has_network", "write_mirrors"]
 
 @cache
 def has_network() -> bool:
-    """Tell whether pip's index answers, with whatever status."""
+    """Tell whether pip's index answers, with any status."""
     index = pip_settings.settings().get("index-url", PyPI.simple_url)
     try:
         requests.head(index, timeout=60, verify=pip_settings.ca_bundle() or True)

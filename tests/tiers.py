@@ -2,7 +2,7 @@
 
 - *unit* needs this checkout only: tests/unit, tests/tooling and tests/runscripts.
 - *smoke* has each real part once: the tests of tests/system with this mark.
-- *all* is everything else: tests/system, and whatever has this mark.
+- *all* is everything else: tests/system, and other tests with this mark.
 - *slow* takes longer than CI has.
 """
 

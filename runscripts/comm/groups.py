@@ -21,7 +21,7 @@ class RefusedError(Exception):
 
 
 class RankError(RefusedError):
-    """This rank cannot run, whatever the others can."""
+    """This rank cannot run; the others may."""
 
 
 class TorchGroup:

@@ -67,8 +67,8 @@ def address_of_interface(wanted: str, variable: str) -> str:
 def address_on(host: str, wanted: str) -> str:
     """Return a host's IPv4 address on the network of our interface; raises `LaunchError`.
 
-    The kernel knows the addresses of this machine. Those of another host follow from names only. A
-    name is the host's own, or an interface's (nid001-hsn0 on HPE Cray EX, jwb0001i on JUWELS).
+    The kernel knows the addresses of this machine. Another host's addresses follow from names only.
+    A name is the host's own, or an interface's (nid001-hsn0 on HPE Cray EX, jwb0001i on JUWELS).
     """
     if is_own(host):
         return address_of_interface(wanted, "--interface")

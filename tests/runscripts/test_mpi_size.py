@@ -1,4 +1,4 @@
-"""Ranks that MPI does not know of each other end with the reason, whatever starts MPI in them."""
+"""Ranks that MPI does not connect end with the reason, for each library that starts MPI."""
 
 from __future__ import annotations
 

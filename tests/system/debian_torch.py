@@ -1,7 +1,7 @@
 """PyTorch's source from Debian's package, as a repository and a mirrors file that leads to it.
 
 It has no submodules: third parties are Debian's packages, which PACKAGES are in an image. Debian's
-patches make it build so. What they do for files below /usr is taken back.
+patches make it build so. Their changes for files below /usr are taken back.
 """
 
 from __future__ import annotations

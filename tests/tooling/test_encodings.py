@@ -1,4 +1,4 @@
-"""Text is UTF-8 whatever the locale, also where ruff's rule for it (PLW1514) knows no type."""
+"""Text is UTF-8 in every locale, also where ruff's rule for it (PLW1514) knows no type."""
 
 import ast
 import re

@@ -118,15 +118,16 @@ def odd(text: str, *, is_python: bool = True, is_quiet: bool = False) -> list[st
     beginnings = [part for part, words in parts if re.match(rf"(?:{words})\b", part, re.IGNORECASE)]
     remarks = REMARK.findall(text) if is_python else []
     beginnings += filter(REMARK_CLAUSE.match, remarks)
-    vague = [note for note in chain(notes, remarks) if VAGUE.search(note)]
+    prose = [*(part for part, _ in parts), *remarks]
+    vague = [part for part in prose if VAGUE.search(part)]
     texts = set() if is_quiet else set(strings(text, tree)).difference(doc for doc, _ in docs)
     messages = sorted(part for part in texts if "\n" not in part)
-    prose = chain((part for part, _ in parts), messages)
-    long = [sentence for part in prose for sentence in sentences(part) if is_long(sentence)]
-    clauses = [message for message in messages if CLAUSES.match(message)]
+    every = [sentence for part in chain(prose, messages) for sentence in sentences(part)]
+    long = [sentence for sentence in every if is_long(sentence)]
+    clauses = [sentence for sentence in every if CLAUSES.match(sentence)]
     names = sorted(VARIABLES.intersection(variables(tree)))
     names += [] if is_python else SHELL_VARIABLE.findall(text)
-    return [*beginnings, *vague, *long, *clauses, *names, *BANNED.findall(text)]
+    return sorted({*beginnings, *vague, *long, *clauses, *names, *BANNED.findall(text)})
 
 
 @every_file
@@ -154,6 +155,9 @@ def test_each_glob_finds_files(glob: str) -> None:
         "# What a step leaves.\n",
         "# shellcheck shell=bash\n# Whether it runs.\n",
         "# The file is somebody's.\n",
+        '"""Wait. The file is somebody\'s."""',
+        'def run():\n    """Run it. Whether it runs is open."""',
+        "# Run it. Those\n# of others wait.\n",
         "run()  \x23 what it leaves\n",
         "run()  # noqa: S101  \x23 whatever it leaves\n",
         f"# Run.\n#{' it' * MOST_WORDS}\n# again.\n",

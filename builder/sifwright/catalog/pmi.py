@@ -21,7 +21,7 @@ class ImageMpi:
     """The MPI of an image, the PMIs that it speaks, and where that is known from.
 
     `name` is that of a row of the table 'mpi', empty for an image without MPI, or `UNKNOWN`.
-    `of_base`: it came with an image of somebody else, whose programs may not use it.
+    `of_base`: the MPI came with a base image, and programs there may not use the MPI.
     """
 
     name: str

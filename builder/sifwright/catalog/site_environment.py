@@ -26,7 +26,7 @@ def variables(site: Site, nodes: int) -> dict[str, str]:
 
 
 def always(site: Site) -> dict[str, str]:
-    """Return what applies to every launch, whatever the number of nodes."""
+    """Return the variables of every launch, with any number of nodes."""
     own = {
         "SIFWRIGHT_SITE": site.name,
         "SIFWRIGHT_VENDOR": site.vendor,

@@ -83,7 +83,7 @@ class ImageContents:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundImage:
-    """An image that is there. What has the same `key` is the same image for ever."""
+    """An image that is there. Images with the same `key` are the same for ever."""
 
     key: str
     read: Callable[[Timer], ImageContents]

@@ -1,4 +1,4 @@
-"""The facts of an image that somebody else built: read from its files, and nothing of it runs."""
+"""The facts of an image that was built elsewhere: read from its files, and nothing of it runs."""
 
 import json
 import posixpath

@@ -4,5 +4,5 @@ The acts, in their order: `resolve_request`, `check_machine`, `run_steps` (with 
 each step) or `docker`, `assemble_sif`, `test_image`, `publish_image`. The first is called by `cli`;
 build_image.py leads through the others. They use `forecast`, `cache`, `downloads`, `lock`,
 `lock_format`, `attest` and `signing`. `deliver` and `verify` take a finished image.
-What a layer does is decided in `plan` and written in `render`.
+`plan` decides what a layer does, and `render` writes it.
 """

@@ -20,8 +20,8 @@ from sifwright.system.progress import Progress, Timer
 def build_image(request: BuildRequest, progress: Progress) -> None:
     """Build the image, test it and publish it.
 
-    Raises `MachineError` before anything is written, `BuildError` or `TestError` later. Whatever
-    is raised, the image that was published before stays.
+    Raises `MachineError` before anything is written, `BuildError` or `TestError` later. After
+    any error, the image that was published before stays.
     """
     is_new = False
     try:

@@ -10,7 +10,7 @@ ARCHIVE = "apt archive"
 class SourceDigest:
     """A source of a build: a commit, the sha256 of an archive, or the digest of a base image.
 
-    Of an archive of packages (`ARCHIVE`), `ref` is the suite and `digest` the time of its release.
+    For an archive of packages (`ARCHIVE`), `ref` is the suite and `digest` the time of its release.
     """
 
     layer: str

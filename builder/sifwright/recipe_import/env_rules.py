@@ -39,7 +39,7 @@ def pairs(text: str) -> list[tuple[str, str]]:
 def argument_words(text: str) -> tuple[list[str], str]:
     """Split an ARG; words after '#' are names to Docker, and need a value.
 
-    Those are left out, and given for a note.
+    Names without a value are left out; the text behind '#' is returned for a note.
     """
     comment, remark = shell_words.remark(text)
     return shell_words.split(comment) + [word for word in remark.split() if "=" in word], remark

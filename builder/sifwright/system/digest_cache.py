@@ -1,7 +1,7 @@
 """Digests of large files, read once a day for as long as nothing touches them.
 
-Whatever writes to a file changes the time of its change, which no program can set (ctime in
-inode(7)). What a disk loses by itself changes none of that: so a digest is believed for a day.
+Each write to a file changes the time of its change, which no program can set (ctime in inode(7)).
+A fault of the disk changes no time: so a digest is believed for a day.
 """
 
 import os
@@ -31,7 +31,7 @@ def remembered(path: Path, kind: str, measure: Callable[[Path], str]) -> str:
 
 
 def read(path: Path, kind: str = "", measure: Callable[[Path], str] = files.sha256) -> str:
-    """Read the file and return its digest, whatever is cached."""
+    """Read the file and return its digest, without use of the cached digest."""
     status = path.stat()
     digest = measure(path)
     if identity(path.stat()) == identity(status):

@@ -81,8 +81,8 @@ def _sync(finished: Path, path: Path) -> None:
 def publish_folder(finished: Path, folder: Path) -> None:
     """Put a copy of a finished folder in place of another one, or where nothing is.
 
-    The copy is made beside the finished folder, on the same file system. Of several that publish at
-    once, one wins; raises OSError if the others never end.
+    The copy is made beside the finished folder, on the same file system. If several processes
+    publish at once, one of them wins; raises OSError if the others never end.
     """
     with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=finished.parent) as name:
         new = Path(name, "new")

@@ -142,7 +142,7 @@ def hold(path: Path, holder: ProcessIdentity) -> Iterator[None]:
 
 @contextmanager
 def heartbeat(path: Path) -> Iterator[None]:
-    """Touch the file or folder every few seconds inside, whatever its name is by then."""
+    """Touch the file or folder every few seconds inside, also under a new name."""
     stop = threading.Event()
     with open_descriptor(path, os.O_RDONLY) as number:
         thread = threading.Thread(target=_beat, args=(number, stop), daemon=True)

@@ -1,4 +1,4 @@
-"""Read a small file that somebody else may have written: it may be a pipe, endless, or nested.
+"""Read a small file that another user may have written: it may be a pipe, endless, or nested.
 
 Every failure is an `OSError` or, for the text, a `ValueError`.
 """

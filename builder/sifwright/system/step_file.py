@@ -1,4 +1,4 @@
-"""The running step in a file, for whoever looks at a job from another machine."""
+"""The running step in a file, for a look at a job from another machine."""
 
 import json
 import os

@@ -31,7 +31,7 @@ def temporary_root() -> Path:
 
 @contextmanager
 def workspace(root: Path) -> Iterator[Path]:
-    """Yield a private folder below `root`; remove it afterwards, whoever owns its files.
+    """Yield a private folder below `root`; remove it afterwards, with files of any owner.
 
     Its name names its process, and it is touched every few seconds. A build in another container
     cannot look the process id up.
@@ -110,7 +110,7 @@ def _is_left(path: Path, root: Path) -> bool:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder of ours and all that is in it, whoever owns that."""
+    """Remove a folder of ours and all files in it, of any owner."""
     # It calls itself for each folder in a folder, and 1000 are too many for it.
     with suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)

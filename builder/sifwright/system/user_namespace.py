@@ -41,7 +41,7 @@ def around(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:
 
 
 def removal() -> list[str]:
-    """Return what stands before a command that removes files, whoever owns them."""
+    """Return the words before a command that removes files of any owner."""
     return [*_UNSHARE[:2]] if ids.are_one() else prefix()
 
 

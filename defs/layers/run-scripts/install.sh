@@ -3,7 +3,8 @@
 set -euo pipefail
 
 mkdir -p "$IMAGE_ROOT/runscripts" "$IMAGE_ROOT/etc/sifwright"
-# A base image, such as ours or LUMI's, may have run scripts. Those of the same names are replaced as a whole.
+# A base image, such as ours or LUMI's, may have run scripts. Files and folders of the same names
+# are replaced as a whole.
 (cd runscripts && for name in *; do rm -rf "$IMAGE_ROOT/runscripts/$name"; done)
 cp -r runscripts/. "$IMAGE_ROOT/runscripts/"
 cp site-environment "$IMAGE_ROOT/etc/sifwright/site-environment"

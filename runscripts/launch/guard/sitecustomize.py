@@ -31,7 +31,7 @@ BY_LAUNCHER = (
 
 
 def end(size: int) -> "NoReturn":
-    """Say why this rank cannot go on, and end it whatever the program would catch."""
+    """Say why this rank cannot go on, and end it without an exception to catch."""
     rank, ranks = os.environ.get("RANK", "?"), os.environ["WORLD_SIZE"]
     message = "conda-python-distributed: rank {} of {} would train alone: MPI counts {} rank{}; {}"
     reason = BY_TORCHRUN if "TORCHELASTIC_USE_AGENT_STORE" in os.environ else BY_LAUNCHER

@@ -110,7 +110,7 @@ def make_root(folder: Path, *programs: str) -> Path:
 
 
 def _open_to_all(folder: Path) -> None:
-    """Let every user read the system, whatever the umask of the tests is."""
+    """Let every user read the system, under any umask of the tests."""
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o644))

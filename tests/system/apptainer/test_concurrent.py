@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.build
 
-# The first step takes long enough that all builds have come to it. What each makes differs from
-# run to run.
+# The first step takes long enough that all builds have come to it. The file of each step differs
+# from run to run.
 FIRST = "sleep 2; cat /proc/sys/kernel/random/uuid >/first\n"
 IMAGES = {"toy": ("first", "work"), "other": ("first", "rest")}
 

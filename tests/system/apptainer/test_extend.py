@@ -76,7 +76,7 @@ def test_packages_on_top(bench: Bench, engine: str) -> None:
     assert record["plan"]["image"] == "mine"
 
     # A line more runs one step and one test; with a hash, all are compared.
-    # Of an earlier run of this test, all of it would be cached.
+    # The random word makes it new to the cache, also after an earlier run of this test.
     again = f"--only-binary=never-{secrets.token_hex(8)}\n" + "".join(
         f"{name}==2.0 --hash=sha256:{bench.sha256(f'{name}-2.0-py3-none-any.whl')}\n"
         for name in ("toy", "part")

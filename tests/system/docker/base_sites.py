@@ -1,4 +1,4 @@
-"""A site of its own for each test of images on somebody else's."""
+"""A site of its own for each test of images on a base image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody else's images: a small tree with a Python, as any tool of such images would hold it."""
+"""Base images for the tests: a small tree with a Python, in the formats of all image tools."""
 
 from __future__ import annotations
 

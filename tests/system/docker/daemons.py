@@ -82,7 +82,7 @@ def docker_engine(folder: Path, *options: str) -> Iterator[str]:
 def podman_service(folder: Path) -> Iterator[str]:
     """Start podman's Docker-compatible service; yield the address of its socket.
 
-    What it writes for a while is in the folder `COPIES` beside that.
+    Its temporary files are in the folder `COPIES` beside the socket.
     """
     path, settings = folder / "podman.sock", folder / "containers.conf"
     (folder / COPIES).mkdir()

@@ -1,4 +1,4 @@
-"""Images on somebody else's, from wherever that is kept: inspected, built, tested, held to it."""
+"""Images on a base image of each kind of source: inspected, built, tested, held to the base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody else's image with a Python and no torch: the real one is installed in that Python."""
+"""A base image with a Python and no torch: the real torch is installed in this Python."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ state() {{
 
 @dataclass(frozen=True, kw_only=True)
 class NativeSite:
-    """`folder` has modules/, prefix/ and whatever a test makes; `tool` is a line of bash."""
+    """`folder` has modules/, prefix/ and the files of a test; `tool` is a line of bash."""
 
     folder: Path
     tool: str

@@ -1,4 +1,4 @@
-"""Somebody else's image with torch, from a registry to a training on two nodes."""
+"""A base image with torch, from a registry to a training on two nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rank gets the right variables, whatever the layout of the step, and trains."""
+"""Every rank gets the right variables in each layout of the step, and trains."""
 
 from __future__ import annotations
 

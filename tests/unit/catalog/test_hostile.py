@@ -1,4 +1,4 @@
-"""R8: whatever a value is, it is refused or comes out of a real shell byte for byte."""
+"""R8: every value is refused, or comes out of a real shell byte for byte."""
 
 import json
 import os

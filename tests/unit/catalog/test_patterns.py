@@ -1,4 +1,4 @@
-"""Patterns of options are matched in a time that grows with the text, whatever they are."""
+"""All patterns of options are matched in a time that grows with the text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""R9: nothing outside of the project is opened, whatever its names and links say."""
+"""R9: names and links of a project open nothing outside of the project."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Layers that somebody made to be in the way, and what of layers on each other is seen."""
+"""Hostile layers, and the paths that are visible in layers on each other."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def cut(path: Path) -> None:
 def test_a_damaged_version_is_installed_again(
     project: Project, run_cli: Cli, name: str, damage: Callable[[Path], object]
 ) -> None:
-    """Install into a new folder; the damaged one stays for whoever uses it."""
+    """Install into a new folder; the damaged folder stays for its users."""
     version = (project.prefix / "current").resolve()
     assert "up to date" in run_cli(*project.words()).out
     damage(version / name)

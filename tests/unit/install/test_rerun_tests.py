@@ -23,7 +23,7 @@ def state(folder: Path) -> dict[Path, int]:
 def test_a_prefix_is_tested_again(
     project: Project, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Run the tests of that time, whatever the definitions are now, and write nothing there."""
+    """Run the tests of the installed version, not of changed definitions; write nothing there."""
     project.add("last", test=TEST)
     assert run_cli(*project.words()).code == 0
     project.add("last", test="false")

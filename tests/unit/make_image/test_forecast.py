@@ -117,7 +117,7 @@ def test_a_cache_that_a_build_would_refuse_is_not_believed(
 
 
 def test_sizes_that_are_facts(real: Catalog, output: Path) -> None:
-    """Take a CUDA wheel for several times a CPU wheel, whatever the layer declares."""
+    """Take a CUDA wheel for several times a CPU wheel, for any size that the layer declares."""
     plan = resolve(real, "local", "pytorch", [])
     cuda = replace(plan, facts={**plan.facts, "torch-mb": "7500"})
     sizes = [

@@ -1,4 +1,4 @@
-"""All that a machine lacks for a build is said at once, whatever kind it is of."""
+"""All that a machine lacks for a build, of every kind, is reported at once."""
 
 import os
 import shutil

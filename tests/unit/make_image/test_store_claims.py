@@ -1,4 +1,4 @@
-"""Many builds, one cache: each step is made once, and whoever dies while making it is replaced."""
+"""Many builds, one cache: each step is made once; a build that dies during a step is replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""R5: whatever happens to what is stored, it is noticed before it is used."""
+"""R5: all damage to a stored result is noticed before the result is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small file of somebody else: what is no such file is refused, and no pipe is waited for."""
+"""A small file of another user: other kinds of files are refused, and no pipe is waited for."""
 
 import os
 from collections.abc import Callable

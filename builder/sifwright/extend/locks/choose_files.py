@@ -79,7 +79,7 @@ def _packages(
 ) -> Iterator[tuple[Package, object, bool]]:
     """Yield packages, each with its source, and whether the image's own Python decides on it.
 
-    Of that only major and minor are known, and a marker may hold for some of its releases.
+    Only major and minor of this Python are known, and a marker may hold for some releases.
     """
     # A package without a wheel for the image is refused later, with all others.
     packages = [

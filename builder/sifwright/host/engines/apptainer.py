@@ -78,7 +78,7 @@ class Apptainer:
     ) -> list[str]:
         """Run a script of the image as %post is run, on squashfs files stacked on the first.
 
-        What it changes goes to `upper`/upper.
+        The script's changes go to `upper`/upper.
         """
         base, *others = layers
         overlays = [*(f"--overlay={layer}:ro" for layer in others), f"--overlay={upper}"]
@@ -124,8 +124,8 @@ class Apptainer:
 def environment() -> dict[str, str]:
     """Return this machine's environment without variables that would change the image's commands.
 
-    APPTAINERENV_X, APPTAINER_BIND and others reach a container whatever its options say (tried on
-    1.4.5). A site's modules set them, and a cached result must not depend on them.
+    APPTAINERENV_X, APPTAINER_BIND and others reach a container with any options (tried on 1.4.5).
+    A site's modules set them, and a cached result must not depend on them.
     """
     pattern = r"(?:APPTAINER|SINGULARITY)(?:_(\w+)|ENV_)"
     ours = {name: re.match(pattern, name) for name in os.environ}

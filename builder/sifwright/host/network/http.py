@@ -37,7 +37,7 @@ _KEPT: list[dict[str, bytes]] = []
 class HttpOptions:
     """Options of a connection that are not left to the environment.
 
-    `proxy` is for all addresses. `trusted`: whatever certificate it shows will do. `patient`: a
+    `proxy` is for all addresses. `trusted`: any certificate of a server is accepted. `patient`: a
     server that fails is asked again as well, and one that says how long to wait is believed.
     `netrc`: logins of ~/.netrc go to their hosts, in place of a header, too. `body` is what a
     request brings.
@@ -53,7 +53,7 @@ class HttpOptions:
 def ask(
     url: str, *, headers: Mapping[str, str] | None = None, way: HttpOptions = HttpOptions()
 ) -> Response:
-    """Return a server's whole answer, whatever its status. Raise `OSError` without an answer."""
+    """Return a server's whole answer, of any status. Raise `OSError` without an answer."""
     with open_response(url, headers=headers, way=way) as answer:
         whole(answer)
         return answer

@@ -1,4 +1,4 @@
-"""A session of requests in which no server takes all time or memory, whatever it sends.
+"""A session of requests in which no answer of a server takes all time or memory.
 
 All bytes from the socket are counted, lines of headers and bodies of redirects and errors included.
 The library requests reads these bodies in full. Its limit of time between two bytes does not end

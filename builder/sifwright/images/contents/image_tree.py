@@ -1,6 +1,6 @@
 """The few files of an image that say what it is, put together from its layers.
 
-Of all other paths a layer keeps a number of 8 bytes: an image of 10 GB has 200,000 paths. Images
+For each other path, a layer keeps a number of 8 bytes: an image of 10 GB has 200,000 paths. Images
 are made by others, so what is kept of them, and how long links are followed, has limits.
 """
 

@@ -234,7 +234,7 @@ def node(row: Row) -> ListedPath:
 
 
 def text(name: bytes) -> str:
-    """Return a name that JSON can hold, whatever its bytes and the machine's locale."""
+    """Return a name that JSON can hold, for any bytes and any locale of the machine."""
     return name.decode("utf-8", "surrogateescape")
 
 

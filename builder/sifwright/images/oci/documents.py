@@ -104,7 +104,7 @@ def is_index(value: dict[str, Any]) -> bool:
 
 
 def entries(value: dict[str, Any], name: str = "manifests") -> list[Blob]:
-    """Return the images that an index lists, or the `layers` of a manifest, whatever they are."""
+    """Return the images that an index lists, or the `layers` of a manifest, of any kind."""
     return [_blob(item) for item in _typed(value.get(name), list, name)]
 
 

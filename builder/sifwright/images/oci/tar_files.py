@@ -76,7 +76,7 @@ class Body:
 def members(stream: Readable) -> Iterator[tuple[Member, Body]]:
     """Yield each member with its bytes, which are there until the next one is asked for.
 
-    Raises `TarError`, and whatever the stream raises.
+    Raises `TarError`, and all errors that the stream raises.
     """
     source = io.BufferedReader(RawStream(stream), _PIECE)
     if not source.peek(1):

@@ -1,6 +1,6 @@
-"""Images in tar files, read in one pass, in whatever order they have their parts.
+"""Images in tar files, read in one pass, with their parts in any order.
 
-`docker save` writes to a pipe, and what says which parts there are comes last.
+`docker save` writes to a pipe, and the list of the parts comes last.
 """
 
 import posixpath

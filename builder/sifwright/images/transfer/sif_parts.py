@@ -1,6 +1,6 @@
 """A SIF as blobs of a registry: one for each partition with its padding, in the order of the file.
 
-What lies before and behind the partitions is mostly text, and packed by xz. A tag leads to an
+The ranges before and behind the partitions are mostly text, and packed by xz. A tag leads to an
 index. Its manifest of our own artifact type has the parts, and the signed statements. A second
 manifest for the processor has the whole SIF as one blob, as `apptainer push` writes it. The command
 `apptainer pull oras://` finds this manifest.

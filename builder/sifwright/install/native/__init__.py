@@ -2,5 +2,5 @@
 
 `install` runs a plan's steps below a folder of its own for each version. `rerun_tests` tests the
 version in use, `uninstall` removes all. `render_native` writes modulefiles, also of a prefix that
-somebody else has filled.
+another user or program has filled.
 """

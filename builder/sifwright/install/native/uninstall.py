@@ -26,8 +26,8 @@ _LEFT_OR_GONE = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT}
 def uninstall(folder: NativeFolder) -> list[str]:
     """Remove all that the record names; return the names of other files there.
 
-    Raises `UsageError` if the folder is not ours, or not for this user to write, `MachineError` if
-    somebody installs there.
+    Raises `UsageError` if the folder is not ours, or not for this user to write. Raises
+    `MachineError` if another process installs there.
     """
     if not folder.record.exists():
         message = "is no folder of 'sifwright install'"
@@ -63,9 +63,10 @@ def _empty(folder: NativeFolder) -> None:
 
 
 def _forget(folder: NativeFolder, record: Mapping[str, Any]) -> None:
-    """Leave no version and no file in the record: whoever is stopped afterwards finds none of ours.
+    """Leave no version and no file in the record.
 
-    Others may have filled the disk again.
+    If the uninstall is stopped afterwards, the next run takes no file for ours. Other programs may
+    have filled the disk again.
     """
     try:
         write_record(folder, {**record, "versions": {}, "files": [], "unfinished": {}})

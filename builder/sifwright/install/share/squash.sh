@@ -1,4 +1,4 @@
-# The user's packages as a folder or as one file. What counts is where user-software.current leads:
+# The user's packages as a folder or as one file. The target of user-software.current decides:
 #
 #   share/sifwright/directory.squashfs   the folder user-software holds them
 #   user-software.squashfs               that file does, and the folder is empty; it stays, because

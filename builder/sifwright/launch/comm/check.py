@@ -176,7 +176,7 @@ def _options(site: Site, wanted: BenchmarkRequest, results_folder: str) -> list[
 
 @contextmanager
 def _kept_log(work_dir: Path, target: Path) -> Iterator[None]:
-    """Add what NCCL wrote, one file per process, and keep the log whatever happens."""
+    """Add NCCL's files to the log, one file per process, and keep the log after errors, too."""
     try:
         yield
     finally:

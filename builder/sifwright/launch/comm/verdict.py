@@ -43,7 +43,7 @@ def judge(
 ) -> Verdict:
     """Judge by the log of each rank's process; `ranks` is in the order of the ranks.
 
-    Of `expect`, `NET/NAME` is a network and other strings are libfabric providers (or networks).
+    In `expect`, `NET/NAME` is a network and other strings are libfabric providers (or networks).
     """
     hosts = {rank.host for rank in ranks}
     if len(hosts) == 1:

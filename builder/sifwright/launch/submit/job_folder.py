@@ -114,7 +114,7 @@ def is_noted(jobs: Path) -> bool:
 def discard_all(jobs: Path) -> None:
     """Remove the folders and the log of the jobs of an installation; other files stay.
 
-    Without a note that can be read, all of it may be somebody else's.
+    Without a note that can be read, nothing is removed: all of it may be another user's.
     """
     try:
         note = small_file.read_json(jobs / _NOTE)

@@ -181,7 +181,7 @@ SCHEDULERS: dict[str, Scheduler] = {"slurm": Slurm(), "pbs": Pbs(), "flux": Flux
 
 
 def slurm_states(output: str) -> dict[str, JobState]:
-    """Return the states by job id; CANCELLED may be followed by whoever did it."""
+    """Return the states by job id; CANCELLED may be followed by the user who did it."""
     rows = (line.split("|", 2) for line in output.splitlines() if "|" in line)
     return {name: _slurm_state(state, *reason) for name, state, *reason in rows if state.strip()}
 

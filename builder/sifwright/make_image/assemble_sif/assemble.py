@@ -33,7 +33,7 @@ def assemble(
 ) -> Digests:
     """Write image.sif from what the steps made, and return its digests.
 
-    `work_dir` is an empty folder. What `is_checked` is not compared with its digest again.
+    `work_dir` is an empty folder. A result that `is_checked` is not compared with its digest again.
 
     Layered: the first result is the system partition, each other one and the image's metadata an
     overlay. Flat: one partition of the whole tree. Raises `PartitionError` for a result that is

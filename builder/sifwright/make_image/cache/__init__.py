@@ -2,5 +2,5 @@
 
 Any number of processes on any number of machines share a cache. They claim a key, hold leases on
 what they use, and drop what is damaged. `downloads` keeps a second `Store`.
-What a key covers is decided in `run_steps` (step_keys.py).
+`run_steps` decides what a key covers (step_keys.py).
 """

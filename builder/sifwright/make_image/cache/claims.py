@@ -54,7 +54,7 @@ def claim(store: Entries, key: str, *, on_wait: Callable[[str], None]) -> Iterat
 def try_claim(
     root: Path, key: str, *, prunes: bool = False, fix: str = _OTHER_CACHE
 ) -> Iterator[bool]:
-    """Hold the claim inside; yields False, at once, if somebody has it.
+    """Hold the claim inside; yields False, at once, if another process has it.
 
     `fix` says how to choose another folder, if the file system of `root` has no hard links.
     """

@@ -159,7 +159,7 @@ class StepOutput:
 
 @contextmanager
 def open_container(engine: Docker, container: Container) -> Iterator[str]:
-    """Yield the id of a container; it is gone afterwards, whatever runs in it.
+    """Yield the id of a container; it is gone afterwards, with all that runs in it.
 
     Its name holds the build's process; a label would get into the image.
     """

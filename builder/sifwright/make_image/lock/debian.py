@@ -27,8 +27,8 @@ _FIX = (
 def archives(texts: Iterable[str], mirrors: Mapping[str, str]) -> list[Archive]:
     """Return the archives that apt's sources name; `mirrors` are those of a step's result.
 
-    Debian's own have no address: each machine has its mirror. Those that builds leave out are not
-    among them.
+    Debian's own have no address: each machine has its mirror. Archives that builds leave out are
+    not among them.
     """
     listed = [line for text in texts for line in (*_LINE.findall(text), *_stanzas(text))]
     lines = [line for line in listed if not _is_left_out(line[0])]

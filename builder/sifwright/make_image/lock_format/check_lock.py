@@ -1,4 +1,4 @@
-"""Checks of a lock that somebody else may have written, before its names become paths."""
+"""Checks of a lock that another user may have written, before its names become paths."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """The changes of a program in a tree, found by comparing it with its earlier state.
 
-Runs as a root who sees the owners that the image's files have. What comes of it is what the driver
-of an overlay would have put into an upper directory.
+Runs as a root who sees the owners that the image's files have. The result is what the driver of an
+overlay would have put into an upper directory.
 """
 
 # Paths are bytes here, since names may be no text; pathlib takes none.

@@ -51,7 +51,7 @@ class LayerSummary:
         return self._names[links] == 1
 
     def write(self, listing: Path) -> None:
-        """Write the listing once. Of a file's names, all but one may be in another tree."""
+        """Write the listing once. All names of a file but one may be in another tree."""
         shared = (links for links, count in enumerate(self._names) if count > 1)
         numbers = {links: number for number, links in enumerate(shared, start=1)}
         self._listing.number(numbers)

@@ -175,7 +175,7 @@ class _UpperWalk:
 
 
 def _make_whiteout(path: bytes) -> bool:
-    """Make a character device 0:0, as anybody may since Linux 5.8; the same one every time."""
+    """Make a character device 0:0, as every user may since Linux 5.8; the same one every time."""
     try:
         os.mknod(path, stat.S_IFCHR, os.makedev(0, 0))
     except OSError as error:

@@ -87,7 +87,7 @@ def pack(
 
     The directory is used up: it is changed in place. `into` is a private folder. `lower` are the
     listings of the layers below, the lowest first; `exclude` are paths of the image that stay out.
-    The same tree gives the same bytes, whoever packs it where and on how many processors.
+    The same tree gives the same bytes for every user, machine, folder and number of processors.
 
     Raises `MachineError` without a user namespace that shows the owners (see
     `user_namespace.problem`). Raises `BuildError` if the tree cannot be packed or the disk is full.

@@ -21,7 +21,7 @@ def write_files(folder: Path, files: Iterable[LayerFile], root: str = "/") -> No
 
 
 def _make_folder(path: Path) -> None:
-    """Make what is not there yet; layers copy folders with their modes, whatever umask this is."""
+    """Make missing folders with mode 0755 under any umask: layers copy folders with their modes."""
     if not path.is_dir():
         _make_folder(path.parent)
         path.mkdir()

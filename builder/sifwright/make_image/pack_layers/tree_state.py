@@ -36,9 +36,9 @@ class PreviousState:
 class NewState:
     """A state that is being noted, in the same order.
 
-    Of each path, the number of its inode and the time of its last change in nanoseconds. Nobody can
-    set that time, and whatever changes a file sets it (inode(7)): contents, owner, mode,
-    attributes, names. What came from elsewhere has another number.
+    Each path has the number of its inode and the time of its last change in nanoseconds. Nobody can
+    choose this time. Every change of a file sets it (inode(7)): contents, owner, mode, attributes,
+    names. A file that came from elsewhere has another number.
     """
 
     def __init__(self, state: Path) -> None:

@@ -63,7 +63,7 @@ class BaseImage:
     def local_digest(self, *, from_disk: bool = False) -> str:
         """Return the digest of an image of this machine; empty for another kind.
 
-        `from_disk`: of its bytes as they are now, whatever is remembered.
+        `from_disk`: of its bytes as they are now, without a remembered digest.
         """
         if self.kind == image_name.DAEMON:
             return engine_image_id(self.name)
@@ -125,7 +125,7 @@ def engine_address() -> str:
 def engine_image_id(name: str) -> str:
     """Return the id (sha256:…) of an image; empty if the engine has none, or does not answer.
 
-    Whoever goes on from it asks again, and says why there is none.
+    Later code that reads the image asks again, and says why there is none.
     """
     from sifwright.images.sources import docker_engine  # noqa: PLC0415  # as above
 

@@ -29,8 +29,8 @@ class BuildOptions:
     `tests`: those of all layers, or those that have not passed as they are now. `before` names the
     layer to stop before, without an image. `secrets` are the contents of files for steps. `sign`
     names the key that signs the SIF. `epoch` is the time that the image has for all of its files,
-    in seconds since 1970. `files` is the folder with the files of a `lock`. `follow_tag`: the base
-    image is what its tag names now, whatever earlier builds used.
+    in seconds since 1970. `files` is the folder with the files of a `lock`. `follow_tag` takes the
+    base image that its tag names now, not the image of earlier builds.
     """
 
     layout: Layout

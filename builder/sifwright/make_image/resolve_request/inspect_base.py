@@ -22,8 +22,8 @@ class KnownBase:
     """The facts of the base: the folder `out` of all images, and the facts of a lock.
 
     `facts` returns these for the names of a site and an image; nothing without a lock.
-    `follow_tag`: it is what its tag names now, whatever builds into the folder have used. `suffix`
-    is the end of the name of the image's folder.
+    `follow_tag` takes the image that its tag names now, not the image of builds into the folder.
+    `suffix` is the end of the name of the image's folder.
     """
 
     out: Path
@@ -42,8 +42,8 @@ def inspect_base(
     """Return the definitions with the facts of the base image.
 
     `names` are those of the site and of the image. The same definitions where nothing is to be
-    looked at. Raises `PlanError` for an image that no plan can start from, and whatever looking
-    raises.
+    looked at. Raises `PlanError` for an image that no plan can start from, and all errors of
+    the inspection.
     """
     site = catalog.sites.get(names[0])
     image = catalog.images.get(names[1] or (site.image if site else ""))

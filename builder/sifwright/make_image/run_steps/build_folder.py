@@ -186,5 +186,5 @@ def _is_folder(tree: Path, folder: str) -> bool:
 
 
 def clear_step_tmp(work_dir: Path) -> None:
-    """Remove them: what a step leaves there takes room, and its files may be anybody's."""
+    """Remove them: the files of a step there take room, and may belong to any user."""
     remove(work_dir / _STEP_TMP)

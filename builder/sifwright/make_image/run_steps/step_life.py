@@ -81,7 +81,7 @@ class StepResults:
     def _make_or_wait(
         self, number: int, key: str, below: Sequence[CacheEntry]
     ) -> tuple[CacheEntry, bool]:
-        """Make the result, or wait for whoever is making it; return whether we made it."""
+        """Make the result, or wait for the build that makes it; return whether we made it."""
         waiting = f"waiting for layer '{self.context.plan.steps[number].layer.name}'"
 
         def tell(owner: str) -> None:

@@ -1,7 +1,7 @@
 """Tell whether an image is what was built and signed, in every byte.
 
 Apptainer's signature covers the objects of a SIF, neither the rest of its header nor the bytes
-between objects. Those are covered by the signed statement beside the image.
+between objects. The signed statement beside the image covers all of these bytes.
 """
 
 import json

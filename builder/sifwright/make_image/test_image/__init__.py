@@ -2,5 +2,5 @@
 
 The tests of its layers are run by the engine. After a build for another processor
 (`host/emulation`), the processor of each program in the image is checked. A failure ends the build;
-nothing is changed here. What a test does is written in its layer, test.sh.
+nothing is changed here. The commands of a test are in test.sh of its layer.
 """

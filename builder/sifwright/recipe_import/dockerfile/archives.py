@@ -13,7 +13,7 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 def unpacked(data: bytes) -> bytes | None:
     """Return the archive without compression, for images without xz; None for other files.
 
-    As for Docker, a file with a readable first entry is an archive, whatever follows.
+    As for Docker, a file with a readable first entry is an archive, with any bytes after it.
     """
     if data.startswith(_ZSTD):
         message = "of zstd's archives some builders unpack (BuildKit), others do not (Docker 20.10)"

@@ -171,7 +171,7 @@ in_recipe() { # WORD…
   exec /usr/bin/env -i ${machine_env[@]+"${machine_env[@]}"} "${given[@]}" ${as_user[@]+"${as_user[@]}"} "$@" </dev/null
 }
 
-# Do RUN as Docker does: by the words of SHELL. Those of /bin/sh -c do not stop at the first error.
+# Do RUN as Docker does: by the words of SHELL. /bin/sh -c does not stop at the first error.
 run() { # FOLDER FILE SHELL…
   (cd "$1" && in_recipe "${@:3}" "$(<"$layer/$2")")
 }

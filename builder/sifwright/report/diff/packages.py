@@ -11,7 +11,7 @@ from sifwright.system.terminal import escape_name
 class PackageChange:
     """A package with other versions; None means that a side lacks the package.
 
-    Of a Python distribution an image may have several: programs bring some of their own.
+    An image may have several versions of a Python distribution: programs bring their own.
     """
 
     kind: str

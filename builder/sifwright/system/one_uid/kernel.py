@@ -129,7 +129,7 @@ def become_root() -> None:
 def listener(numbers: list[int]) -> int:
     """Have these system calls of this process, and of all it starts, told to a descriptor.
 
-    Those of 32-bit programs pass, and statx without a wish for the owner. Raises `OSError`;
+    Calls of 32-bit programs pass, and statx without a wish for the owner. Raises `OSError`;
     seccomp(2) says when.
     """
     code = _filter(numbers)

@@ -39,7 +39,7 @@ class Records:
         return records
 
     def write(self, path: Path) -> None:
-        """Write what somebody else than root owns, and what is in folders that pass on a group."""
+        """Write the owners of files that are not root's, or are in folders that pass on a group."""
         with path.open("w", encoding="utf-8") as file:
             for key, (handle, owner) in self._owners.items():
                 if owner != _ROOT or key in self._inheriting:
@@ -57,8 +57,8 @@ class Records:
     def inherit(self, tree: Path) -> None:
         """Give what is new in folders with the set-group-id bit the groups of these folders.
 
-        So does the kernel where a file is made (inode(7)). What was given an owner there, root
-        included, keeps it.
+        So does the kernel where a file is made (inode(7)). A file that was given an owner
+        there, root included, keeps the owner.
         """
         for folder, group in self._setgid(str(tree)):
             with os.scandir(folder) as entries:
