@@ -19,7 +19,7 @@ def copy_checkout(folder: Path) -> None:
             shutil.copy(ROOT / name, target)
 
 
-def copy_project(folder: Path, **images: Sequence[str]) -> Path:
+def copy_project(folder: Path, **images: Sequence[str | Mapping[str, object]]) -> Path:
     """Copy the real definitions and run scripts, and add images of these layers."""
     for name in ("defs", "runscripts"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True)
