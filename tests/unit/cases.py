@@ -119,6 +119,13 @@ REFERENCES = {
     "option-of-layer-without": case(replace(SITE, "  tool:", "  extra:")),
     "option-unknown-in-bootstrap": case(replace(BASE, "{option: suite}", "{option: siute}")),
     "option-unknown-in-rule": case(replace(BASE, "option.suite", "option.siute")),
+    "option-unknown-in-build": case(
+        append(
+            BASE,
+            "built: [{by: make test, vendor: cpu, processor: x86_64, base: base, depth: imported,"
+            " options: {siute: a}, date: '2026-11-30', what: all}]\n",
+        )
+    ),
     "option-unknown-in-download": case(
         append(BASE, "downloads: [{what: it, pip: 'a=={siute}'}]\n")
     ),

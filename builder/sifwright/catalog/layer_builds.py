@@ -1,6 +1,7 @@
 """The builds of a layer by tests, and what its step takes of a node."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,8 +18,9 @@ class LayerBuild:
     """A build of a layer by a test: `by` names the make target, `depth` how far it was tried.
 
     `vendor` and `processor` are the site's, `base` is the first layer. `variant` is the value of
-    the layer's option `variant`. `date` is YYYY-MM-DD. `machine` is the kind of machine. With
-    `stand_in`, the tests' own image took the place of the base's image in a registry.
+    the layer's option `variant`, `options` has those of others that the build speaks for alone.
+    `date` is YYYY-MM-DD. `machine` is the kind of machine. With `stand_in`, a download of the
+    tests' own took the place of a base's image or an installer.
     """
 
     by: str
@@ -29,6 +31,7 @@ class LayerBuild:
     date: str
     what: str
     variant: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
     machine: str = "2 cores, no GPU"
     stand_in: bool = False
 

@@ -145,6 +145,8 @@ def _option_references(layer: Layer) -> Iterator[tuple[Path, str]]:
     for path, origin in _origins(layer):
         key = "row" if isinstance(origin, TableCell) else "option"
         yield from (((*path, key), name) for name in _names(origin))
+    for number, build in enumerate(layer.built or ()):
+        yield from ((("built", number, "options", name), name) for name in build.options)
     for number, rule in enumerate(layer.compatible):
         yield from ((("compatible", number, "row"), name) for name in _names(rule.lookup.row))
         yield from ((("compatible", number, "value"), name) for name in _names(rule.value))

@@ -32,9 +32,9 @@ def depths(layer: Layer) -> str:
 
 
 def _depth(builds: Iterable[LayerBuild], vendor: str) -> str:
-    """Return the greatest depth for a vendor; builds on a stand-in count if there is no other."""
+    """Return the greatest depth for a vendor; builds with a stand-in count if there is no other."""
     deepest = max((build for build in builds if build.vendor == vendor), key=_rank)
-    return f"{deepest.depth} on a stand-in" if deepest.stand_in else deepest.depth
+    return f"{deepest.depth} with a stand-in" if deepest.stand_in else deepest.depth
 
 
 def _rank(build: LayerBuild) -> tuple[bool, int]:
@@ -43,8 +43,10 @@ def _rank(build: LayerBuild) -> tuple[bool, int]:
 
 def describe(build: LayerBuild) -> str:
     """Return a build in one line."""
-    kind = " ".join(filter(None, dict.fromkeys((build.vendor, build.variant, build.processor))))
-    base = f"a stand-in of {build.base}" if build.stand_in else build.base
+    options = (f"{name} {value}" for name, value in build.options.items())
+    words = (build.vendor, build.variant, build.processor, *options)
+    kind = " ".join(filter(None, dict.fromkeys(words)))
+    base = f"{build.base} with a stand-in" if build.stand_in else build.base
     tried = f"{build.depth} on {build.machine} ({build.date})"
     return f"{build.by}: {kind} on {base}, {tried}: {build.what}"
 
@@ -55,9 +57,9 @@ def describe_obstacle(obstacle: BuildObstacle) -> str:
 
 
 def deepest_build(plan: Plan, step: Step) -> LayerBuild | None:
-    """Return the build of the step's layer for such a site, base and variant; None without one.
+    """Return the build of the step's layer for such a site, base and options; None without one.
 
-    A build on a stand-in of the base is none.
+    A build with a stand-in is none.
     """
     wanted = (
         *map(plan.site.fact, ("vendor", "processor")),
@@ -69,6 +71,7 @@ def deepest_build(plan: Plan, step: Step) -> LayerBuild | None:
         for build in step.layer.built or ()
         if (build.vendor, build.processor, build.base, build.variant) == wanted
         and not build.stand_in
+        and all(step.options[name].text == value for name, value in build.options.items())
     )
     return max(alike, key=_rank, default=None)
 

@@ -91,7 +91,13 @@ def test_flash_attention_is_compiled_and_imported(engine: str, project: Path) ->
     assert objects == {name: ["sm_80"] * count for name, count in FLASH_ATTENTION.items()}
 
 
-@pytest.mark.builds("deepspeed", by="make test-slow", depth="imported", vendor="nvidia")
+@pytest.mark.builds(
+    "deepspeed",
+    by="make test-slow",
+    depth="imported",
+    vendor="nvidia",
+    options={"ops": "true", "arch": "sm_80"},
+)
 @pytest.mark.usefixtures("python_index_alone")
 def test_operators_of_deepspeed_are_compiled_and_loaded(engine: str, project: Path) -> None:
     objects = compiled(engine, project, "deepspeed", "deepspeed.ops=true")

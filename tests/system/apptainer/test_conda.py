@@ -39,7 +39,7 @@ def write_installer(folder: Path) -> Path:
 
 
 @pytest.mark.build
-@pytest.mark.builds("conda", by="make test-all", depth="ran on CPUs", base="base-debian")
+@pytest.mark.builds("conda", by="make test-all", depth="ran on CPUs", stand_in=True)
 def test_torch_in_an_environment(engine: str, tmp_path: Path) -> None:
     project = copy_project(tmp_path / "project")
     write_image(project, "conda", LAYERS)

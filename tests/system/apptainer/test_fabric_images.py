@@ -50,7 +50,7 @@ SPOILT = {
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if missing := missing_sources():
-        pytest.skip(f"SIFWRIGHT_MIRRORS names no copy of {missing}")
+        pytest.skip(f"{missing} does not answer; SIFWRIGHT_MIRRORS names no copy")
     return make_project(tmp_path_factory.mktemp("fabric"))
 
 

@@ -39,7 +39,7 @@ CUDA = StandIn(
     table="cuda-images",
     row=wheel_toolkit.CUDA,
     base="base-cuda",
-    images={"tests": ("nccl-of-image", "nccl-tests")},
+    images={"tests": ("nccl-tests",)},
     complete=wheel_toolkit.add_toolkit,
     environment=wheel_toolkit.ENVIRONMENT,
 )
@@ -136,7 +136,7 @@ def need(*sources: str) -> None:
     """Skip without the programs and the copies of sources."""
     require("docker-registry", "skopeo")
     if missing := missing_sources(sources):
-        pytest.skip(f"SIFWRIGHT_MIRRORS names no copy of {missing}")
+        pytest.skip(f"{missing} does not answer; SIFWRIGHT_MIRRORS names no copy")
 
 
 def ask(engine: str, image: Path, *command: str) -> str:

@@ -62,7 +62,6 @@ def source(request: pytest.FixtureRequest, site: Site, layout: Layout, tmp_path:
     return layout.copy(f"{kind}:{tmp_path}/base.tar")
 
 
-@pytest.mark.builds("base-image", by="make test-all", depth="ran on CPUs", base="base-image")
 @pytest.mark.parametrize("source", spread(KINDS, DEFAULT_KINDS), indirect=True)
 def test_its_torch_is_used_wherever_it_is(site: Site, source: str, engine: str) -> None:
     built = site.build(source)

@@ -48,6 +48,7 @@ def _more(kind: str, top: Path) -> Path:
     by="make test-slow",
     depth="ran on CPUs",
     base="base-image",
+    stand_in=True,
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_torch_is_installed_in_its_python(

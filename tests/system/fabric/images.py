@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sifwright.catalog import mirrors
+from sifwright.host.network import http
 from tests.checkouts import copy_project, write_image
 from tests.conftest import run, sifwright
 
@@ -60,11 +61,12 @@ STACKS = {
 
 
 def missing_sources(names: Iterable[str] = SOURCES) -> str:
-    """Return the first source without a rule in SIFWRIGHT_MIRRORS; empty if all have one."""
+    """Return the first source that SIFWRIGHT_MIRRORS has no rule for and that does not answer."""
     given = mirrors.load()
     for name in names:
         address = f"https://github.com/{name}.git"
-        if given.redirect(address, "git") == address:
+        asked = f"{address}/info/refs?service=git-upload-pack"
+        if given.redirect(address, "git") == address and http.unreachable(asked):
             return address
     return ""
 

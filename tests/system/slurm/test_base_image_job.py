@@ -59,6 +59,9 @@ def sif(source: str, cluster_project: Path, tmp_path_factory: pytest.TempPathFac
     return cluster_project / "build" / "nodes" / "base-image" / "image.sif"
 
 
+@pytest.mark.builds(
+    "base-image", by="make test-all", depth="ran on CPUs", base="base-image", stand_in=True
+)
 @pytest.mark.parametrize("launcher", ["srun", "torchrun"])
 def test_its_job_script_trains_on_two_nodes(
     slurm: Cluster, cluster_project: Path, sif: Path, launcher: str

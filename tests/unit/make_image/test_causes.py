@@ -34,6 +34,37 @@ def test_a_package_that_fails_for_another_reason_is_not_blamed_on_ids() -> None:
     assert _problem("dpkg: error processing package dbus (--configure):").fix == LOG
 
 
+NVCC = "host_config.h:110:2: error: #error -- unsupported GNU version! gcc versions later than 15"
+TRACEBACK = [f'  File "setup.py", line {number}, in run' for number in range(30)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        NVCC,
+        "kernel.cu(7): error: identifier __half2float is undefined",
+        "a.c:1:10: fatal error: nccl.h: No such file or directory",
+        "CMake Error at CMakeLists.txt:12 (message):",
+        "configure: error: could not find libfabric",
+        "lib.o: undefined reference to `fi_getinfo'",
+        "fatal: couldn't find remote ref v9",
+    ],
+)
+def test_the_first_error_is_named_before_the_last_lines(line: str) -> None:
+    """Name it though pip has a line of its own before it, and a traceback follows."""
+    begin = ["sifwright: begin apex", "error: subprocess-exited-with-error", "g++ -Werror: yes"]
+    problem = _problem(*begin, line, "kernel.cu(9): error: another", *TRACEBACK)
+    shown = problem.what.splitlines()
+    assert shown[1:3] == [f"    | first error: {line}", "    | …"]
+    assert len(shown) == 15
+
+
+def test_an_error_of_an_earlier_step_or_in_the_last_lines_is_not_named_twice() -> None:
+    lines = ("sifwright: begin nccl", NVCC, "sifwright: end nccl", "sifwright: begin apex")
+    assert "first error" not in _problem(*lines, *TRACEBACK).what
+    assert _problem("sifwright: begin apex", NVCC).what == f"apptainer failed\n    | {NVCC}"
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 TESTS = CHECKOUT / "tests"
 
 
-# Layer, make target, vendor, depth, variant, base, processor and stand-in. A mark without a variant
-# is for each.
-Claim = tuple[str, str, str, str, str, str, str, bool]
+# Layer, make target, vendor, depth, variant, options, base, processor and stand-in. A mark without
+# a variant is for each, and so is one without options.
+Claim = tuple[str, str, str, str, str, str, str, str, bool]
 
 
 def marks(file: Path) -> Iterator[Claim]:
@@ -37,6 +38,7 @@ def marks(file: Path) -> Iterator[Claim]:
                 results.get("vendor", "cpu"),
                 results["depth"],
                 results.get("variant", ""),
+                str(results.get("options", "")),
                 results.get("base", "base-debian"),
                 results.get("processor", "x86_64"),
                 results.get("stand_in", False),
@@ -52,8 +54,8 @@ def built() -> set[Claim]:
 def test_layers_say_what_the_tests_build(real: Catalog, built: set[Claim]) -> None:
     headers = {
         (
-            *(name, build.by, build.vendor, build.depth, build.variant, build.base),
-            *(build.processor, build.stand_in),
+            *(name, build.by, build.vendor, build.depth, build.variant),
+            *(str(build.options), build.base, build.processor, build.stand_in),
         )
         for name, layer in real.layers.items()
         for build in layer.built or ()
@@ -77,8 +79,10 @@ def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
     words = {line.split()[0]: line for line in listed[1:]}
     assert words.keys() == real.layers.keys()
     assert "  ran on CPUs (cpu), imported (nvidia)  " in words["run-scripts"]
-    assert "  compiled on a stand-in (amd)  " in words["rccl"]
+    assert "  compiled with a stand-in (amd)  " in words["rccl"]
     assert "  never  " in words["apex-rocm"]
+    document = json.loads(run_cli("--project", CHECKOUT, "list", "layers", "--json").out)
+    assert document["tested"]["rccl"] == "compiled with a stand-in (amd)"
     shown = run_cli("--project", CHECKOUT, "show", "layer", "mpich").out
     (build,) = real.layers["mpich"].built or ()
     assert describe(build) in shown
@@ -95,6 +99,14 @@ def test_a_build_on_a_stand_in_is_not_counted(real: Catalog) -> None:
     assert "base-cuda" in untested(plan).elsewhere
 
 
+def test_a_build_with_other_options_is_not_counted(real: Catalog) -> None:
+    source = {"pytorch-source", "torchvision-source"}
+    assert source <= set(untested(resolve(real, "local", "pytorch-source", ())).elsewhere)
+    settings = ("pytorch-source.version=2.6.0", "torchvision-source.version=0.21.0")
+    missing = untested(resolve(real, "local", "pytorch-source", settings)).elsewhere
+    assert not source & set(missing)
+
+
 def test_a_module_names_layers_that_no_test_builds(
     run_cli: Cli, real: Catalog, tmp_path: Path
 ) -> None:
@@ -107,7 +119,7 @@ def test_a_module_names_layers_that_no_test_builds(
     (config,) = tmp_path.rglob("*.eb")
     message = " ".join(config.read_text().split())
     assert f"No test of sifwright builds these of them: {never}." in message
-    assert f"as another variant only: {elsewhere}." in message
+    assert f"with other options only: {elsewhere}." in message
 
 
 @pytest.mark.parametrize("syntax", ["lua", "tcl"])
@@ -118,7 +130,7 @@ def test_a_native_module_names_them(real: Catalog, syntax: str) -> None:
     )
     text = modulefile(native, syntax)
     assert "No test of sifwright builds these layers of it: a." in text
-    assert "as another variant only: b, c." in text
+    assert "with other options only: b, c." in text
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reference/layers.md"])

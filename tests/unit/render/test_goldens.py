@@ -11,6 +11,7 @@ from sifwright.host.network import registry
 from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import plan_json
 from sifwright.plan.resolve import resolve
+from sifwright.plan.tested_builds import untested
 from sifwright.render import oci_config
 from sifwright.render.definition import (
     definition,
@@ -120,6 +121,9 @@ def test_commands_print_the_texts(run_cli: Cli, form: str, words: list[str]) -> 
         # The forecast is of this machine: test_forecast.py.
         names = [step["layer"] for step in document.pop("forecast")["steps"]]
         assert names == [step["layer"] for step in document["steps"]]
+        missing = untested(PLANS["lumi", "pytorch"])
+        lists = {"never": [*missing.never], "elsewhere": [*missing.elsewhere]}
+        assert document.pop("untested") == lists
         printed = json.dumps(document, indent=1) + "\n"
     assert printed == texts(PLANS["lumi", "pytorch"])[form]
 

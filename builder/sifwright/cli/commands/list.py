@@ -27,7 +27,8 @@ def run(arguments: Namespace) -> None:
     }
     kinds = [arguments.kind] if arguments.kind else list(texts)
     if arguments.json:
-        print_json({kind: texts[kind] for kind in kinds})
+        tested = {"tested": {name: depths(layer) for name, layer in catalog.layers.items()}}
+        print_json({kind: texts[kind] for kind in kinds} | (tested if "layers" in kinds else {}))
         return
     if kinds == ["sites"]:
         heads, rows = show_site.HEADS, map(show_site.row, catalog.sites.values())

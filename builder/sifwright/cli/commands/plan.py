@@ -77,10 +77,11 @@ def _explanations(plan: Plan, step: Step, build: LayerBuild | None) -> Iterator[
 
 
 def _document(plan: Plan, output: Path) -> dict[str, object]:
-    """Return the plan and its forecast as plain data (docs/reference/plan-json.md)."""
+    """Return the plan, its forecast and untested layers (docs/reference/plan-json.md)."""
     forecasts = forecast.forecast_steps(plan, output)
     needs = asdict(_needs(forecasts))
-    return {**plan_document(plan), "forecast": {**forecast.document(forecasts), "needs": needs}}
+    ahead = {**forecast.document(forecasts), "needs": needs}
+    return {**plan_document(plan), "untested": asdict(untested(plan)), "forecast": ahead}
 
 
 def _summaries(forecasts: Sequence[StepForecast], output: Path) -> Iterator[str]:
@@ -130,5 +131,7 @@ def _lines(plan: Plan, *, explain: bool) -> Iterator[str]:
     if missing.never:
         yield f"{'never built':<12}  by a test of sifwright: {', '.join(missing.never)}"
     if missing.elsewhere:
-        where = "built for other GPUs or processors, on other bases or stand-ins, or other variants"
+        where = (
+            "built for other GPUs or processors, on other bases, with stand-ins or other options"
+        )
         yield f"{'elsewhere':<12}  {where}: {', '.join(missing.elsewhere)}"

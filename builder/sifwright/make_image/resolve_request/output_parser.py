@@ -37,6 +37,11 @@ _ARCHIVE = re.compile(
     r" (?P<digest>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
 )
 _REFUSED = re.compile(r"sifwright: one id: (.+) wanted ([0-9]+)")
+# Printed by compilers, linkers, configure, CMake, Meson and git; pip's lines say which step it was.
+_ERROR = re.compile(
+    r"(?:^|[\s:])(?:fatal )?(?i:error|fatal): (?!subprocess-exited|metadata-gen)|^CMake Error"
+    r"|\bundefined reference to "
+)
 # Printed by dpkg, when a script of the package fails.
 _PACKAGE = re.compile(r"dpkg: error processing package (\S+) .*")
 # Printed by Apptainer: a SIF that its control list forbids, which is no broken one
@@ -61,6 +66,7 @@ class OutputParser:
     fix: str
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
     location: str = ""
+    first_error: str = ""
     used: list[SourceDigest] = field(default_factory=list)
     own_seconds: dict[str, float] = field(default_factory=dict)
     _since: float = 0.0
@@ -90,6 +96,8 @@ class OutputParser:
         elif line.strip() and not line.startswith(("+ ", "sifwright: ")):
             # The trace of %post itself says nothing about the layer that failed.
             self.tail.append(line)
+            if not self.first_error and _ERROR.search(line):
+                self.first_error = line
         if _PACKING in line:
             self._begin("pack", "the SIF")
 
@@ -109,11 +117,14 @@ class OutputParser:
         self.timer.start(rest if word == "begin" else f"{word} {rest}")
         self._since = time.monotonic()
         self.tail.clear()
+        self.first_error = ""
         self._status = self._command = ""
 
     def problem(self, message: str) -> Problem:
-        """Return what failed and where, with the last lines of the engine."""
-        lines = "\n".join(f"    | {line}" for line in self.tail)
+        """Return what failed and where, with the first error and the last lines of the engine."""
+        hidden = self.first_error not in ("", *self.tail)
+        first = (f"first error: {self.first_error}", "…") if hidden else ()
+        lines = "\n".join(f"    | {line}" for line in (*first, *self.tail))
         where = self.location or f"step '{self.timer.step}'"
         fix = f"{self._take_refused()} {self.fix}".lstrip()
         if self._is_prohibited:

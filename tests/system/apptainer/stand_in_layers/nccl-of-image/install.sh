@@ -1,5 +1,0 @@
-#!/bin/bash
-# Look for it.
-set -euo pipefail
-
-[[ -f /usr/include/nccl.h ]]
