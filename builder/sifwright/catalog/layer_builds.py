@@ -19,8 +19,8 @@ class LayerBuild:
 
     `vendor` and `processor` are the site's, `base` is the first layer. `variant` is the value of
     the layer's option `variant`, `options` has those of others that the build speaks for alone.
-    `date` is YYYY-MM-DD. `machine` is the kind of machine. With `stand_in`, a download of the
-    tests' own took the place of a base's image or an installer.
+    `date` is YYYY-MM-DD. `machine` is the kind of machine. With `stand_in`, the tests served
+    a base's image, an installer or a channel of conda of their own.
     """
 
     by: str
@@ -38,8 +38,11 @@ class LayerBuild:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuildObstacle:
-    """The reason why no test builds a layer for GPUs of `vendor`, as `variant`; empty: for all."""
+    """The reason why no test builds a layer for sites with this vendor and processor.
+
+    An empty vendor or processor is each.
+    """
 
     why: str
     vendor: str = ""
-    variant: str = ""
+    processor: str = ""

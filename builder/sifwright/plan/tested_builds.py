@@ -52,8 +52,9 @@ def describe(build: LayerBuild) -> str:
 
 
 def describe_obstacle(obstacle: BuildObstacle) -> str:
-    """Return in one line for which GPUs and which variant no test builds a layer, and why."""
-    return f"{' '.join(filter(None, (obstacle.vendor, obstacle.variant))) or 'any'}: {obstacle.why}"
+    """Return in one line for which GPUs and processor no test builds a layer, and why."""
+    sites = " ".join(filter(None, (obstacle.vendor, obstacle.processor))) or "any"
+    return f"{sites}: {obstacle.why}"
 
 
 def deepest_build(plan: Plan, step: Step) -> LayerBuild | None:
@@ -77,12 +78,12 @@ def deepest_build(plan: Plan, step: Step) -> LayerBuild | None:
 
 
 def obstacle(plan: Plan, step: Step) -> BuildObstacle | None:
-    """Return the first obstacle to a build of the step's layer for such a site and variant."""
-    vendor, variant = plan.site.fact("vendor"), _variant(step)
+    """Return the first obstacle to a build of the step's layer for such a site."""
+    vendor, processor = map(plan.site.fact, ("vendor", "processor"))
     obstacles = (
         item
         for item in step.layer.obstacles
-        if item.vendor in ("", vendor) and item.variant in ("", variant)
+        if item.vendor in ("", vendor) and item.processor in ("", processor)
     )
     return next(obstacles, None)
 

@@ -1,6 +1,6 @@
-"""PyTorch's source for CUDA, as far as its base library and one kernel; no GPU is needed.
+"""A first part of PyTorch, and all of torchvision, compiled for CUDA without a GPU.
 
-The source is that of Debian's package, and the toolkit that of Debian.
+The sources are those of Debian's packages, and the toolkit that of Debian.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import sifwright
+from tests.conftest import run, sifwright
 from tests.stacks import BUILD
 from tests.system import debian_torch
+from tests.system.apptainer.toys import succeeded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +34,21 @@ LAYERS = (
         "options": debian_torch.options("none", VARIABLES, arch="sm_80"),
     },
 )
+VISION = (
+    {"layer": "base-debian", "options": {"suite": debian_torch.SUITE}},
+    "python-venv",
+    "build-tools",
+    "cuda-debian",
+    {
+        "layer": "pytorch-wheel",
+        "options": {"version": debian_torch.VERSION, "variant": "cu124"},
+    },
+    {"layer": "torchvision-source", "options": {"arch": "sm_80"}},
+)
+SHOW = """
+import torch, torchvision
+print(torch.version.cuda, torchvision.__version__, torch.ops.torchvision._cuda_version())
+"""
 KERNEL = "caffe2/CMakeFiles/torch_cuda.dir/__/aten/src/ATen/native/cuda/FillKernel.cu.o"
 END = "the first part is compiled"
 LIST = f'self.run(["-E", "env", "cuobjdump", "--list-elf", "{KERNEL}"], my_env)'
@@ -62,3 +78,25 @@ def test_a_first_part_is_compiled_for_cuda(engine: str, tmp_path: Path) -> None:
         assert re.search(rf"USE_{switch} +: (ON|1)$", output, re.MULTILINE), switch
     assert "Linking CXX shared library lib/libc10_cuda.so" in output
     assert set(re.findall(r"FillKernel\.cu\.\d+\.(\w+)\.cubin", output)) == {"sm_80"}
+
+
+@pytest.mark.builds(
+    "torchvision-source",
+    by="make test-slow",
+    depth="imported",
+    vendor="nvidia",
+    options={"version": "0.21.0", "arch": "sm_80"},
+)
+@pytest.mark.usefixtures("python_index_alone")
+def test_torchvision_is_compiled_beside_a_wheel(engine: str, tmp_path: Path) -> None:
+    source = debian_torch.get_source(tmp_path / "debian")
+    project = source.make_project(tmp_path / "project", NAME, VISION)
+    words = ["--project", project, "build", "slurm-generic", NAME, "--output", tmp_path / "built"]
+    succeeded(sifwright(*words, env=source.environment(), timeout=3 * HOUR))
+    image = tmp_path / "built/slurm-generic" / NAME / "image.sif"
+    shown = succeeded(run([engine, "exec", "--containall", image, "python", "-c", SHOW]))
+    assert shown.stdout == f"12.4 {debian_torch.VISION}+source 12040\n"
+    library = "/opt/venv/lib/python3.13/site-packages/torchvision/_C.so"
+    listed = succeeded(run([engine, "exec", image, "cuobjdump", "--list-elf", library])).stdout
+    assert re.findall(r"\.(\w+)\.cubin", listed) == ["sm_80"] * 6  # a kernel a file
+    image.unlink()  # 5 GB

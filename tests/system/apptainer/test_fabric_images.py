@@ -1,7 +1,7 @@
 """libfabric with the provider cxi and the network plugin, compiled against real NCCL and RCCL.
 
-Debian's own CUDA and ROCm stand for the vendors'. SIFWRIGHT_MIRRORS leads to the sources of
-libfabric, Slingshot's userland and the plugin. Without such a copy the tests are skipped.
+Debian's own CUDA and ROCm stand for the vendors'. The tests are skipped if a source does not
+answer: of libfabric, Slingshot's userland or the plugin. SIFWRIGHT_MIRRORS may lead to copies.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Images with a GPU's PyTorch from a Python package index on Debian, imported without a GPU.
 
-Each has the index's own build for its CUDA. Sources come from where SIFWRIGHT_MIRRORS leads;
-without such a copy their images are skipped.
+Each has the index's own build for its CUDA. Images whose sources do not answer are skipped, on the
+network or where SIFWRIGHT_MIRRORS leads.
 """
 
 from __future__ import annotations

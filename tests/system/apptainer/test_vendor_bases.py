@@ -1,6 +1,6 @@
 """Images on stand-ins of the vendors' images, by the names that the tables have for these.
 
-The sources come from where SIFWRIGHT_MIRRORS leads; without such a copy an image is skipped.
+An image whose sources do not answer is skipped, on the network or where SIFWRIGHT_MIRRORS leads.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def test_amds(engine: str, tmp_path: Path) -> None:
 
 
 def need(*sources: str) -> None:
-    """Skip without the programs and the copies of sources."""
+    """Skip without the programs, and if a source does not answer."""
     require("docker-registry", "skopeo")
     if missing := missing_sources(sources):
         pytest.skip(f"{missing} does not answer; SIFWRIGHT_MIRRORS names no copy")

@@ -50,7 +50,9 @@ def make_system(folder: Path, *packages: str) -> Path:
         pytest.skip("debootstrap is for root")
     words = ["debootstrap", "--variant=minbase", "--no-check-gpg", f"--components={COMPONENTS}"]
     words += [f"--include={','.join(packages)}"] if packages else []
-    succeeded(run([*words, SUITE, folder, rules()[ARCHIVE], SCRIPT]))
+    words += [SUITE, str(folder), rules()[ARCHIVE], SCRIPT]
+    # In a mount namespace of its own no /proc stays mounted if debootstrap is killed.
+    succeeded(run(["unshare", "--mount", *words]))
     (folder / "etc/apt/sources.list").unlink()
     sources = (
         SOURCES.format(archive=ARCHIVE, suites=f"{SUITE} {SUITE}-updates"),

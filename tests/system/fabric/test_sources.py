@@ -21,8 +21,8 @@ def _source(address: str) -> Source:
 def test_the_mirror_has_every_pinned_commit(name: str) -> None:
     if missing := missing_sources():
         pytest.skip(
-            f"SIFWRIGHT_MIRRORS names no copy of {missing}: libfabric and the plugin"
-            " are not built against NCCL and RCCL here (make test-slow)"
+            f"{missing} does not answer, and SIFWRIGHT_MIRRORS names no copy: libfabric and the"
+            " plugin are not built against NCCL and RCCL here (make test-slow)"
         )
     source = _source(f"https://github.com/{name}.git")
     address = mirrors.load().redirect(source.url, "git")

@@ -82,7 +82,7 @@ def environment(conda: Conda) -> Path:
     return (conda.project.prefix / "current").resolve() / ENVIRONMENT
 
 
-@pytest.mark.builds("conda", by="make test-all", depth="ran on CPUs", base="host")
+@pytest.mark.builds("conda", by="make test-all", depth="ran on CPUs", base="host", stand_in=True)
 def test_run_scripts_work_unchanged(conda: Conda, environment: Path) -> None:
     start = f"source {conda.project.prefix}/current/bin/activate"
     last = environment.parents[2] / "last"

@@ -1,4 +1,4 @@
-"""PyTorch from source with the patch for Cray MPICH, and torchvision on it; two nodes add up.
+"""PyTorch from source with the patch for Cray MPICH, torchvision and others on it; nodes add up.
 
 The source is that of Debian's package, without what the proof does not need. On two cores it takes
 hours. CCACHE_DIR, or build/ccache, keeps what was compiled, so a run that was stopped goes on.
@@ -30,13 +30,15 @@ LAYERS = (
     "mpich-wheel",
     {"layer": "pytorch-source", "options": debian_torch.options("2.0", {})},
     "torchvision-source",
+    "torch-extras",
     "run-scripts",
 )
 SAYS = """
-import torch, torchvision
+import torch, torchmetrics, torchvision
 print(torch.__version__, torch.distributed.is_mpi_available(), torchvision.__version__)
 image = torch.rand(1, 3, 64, 64)
 print(tuple(torchvision.models.resnet18().eval()(image).shape))
+print(torchmetrics.functional.mean_squared_error(torch.ones(2), torch.zeros(2)))
 """
 
 
@@ -53,12 +55,16 @@ def sif(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.builds(
-    "pytorch-source", "torchvision-source", by="make test-slow", depth="ran on CPUs"
+    "pytorch-source",
+    "torchvision-source",
+    "torch-extras",
+    by="make test-slow",
+    depth="ran on CPUs",
 )
-def test_torch_and_torchvision_work_together(sif: Path, engine: str) -> None:
+def test_torch_and_the_packages_on_it_work_together(sif: Path, engine: str) -> None:
     done = run([engine, "exec", "--containall", sif, "conda-python-simple", "-c", SAYS])
     versions = f"{debian_torch.VERSION}+source True {debian_torch.VISION}+source"
-    assert done.stdout == f"{versions}\n(1, 1000)\n", done.stderr
+    assert done.stdout == f"{versions}\n(1, 1000)\ntensor(1.)\n", done.stderr
 
 
 def test_two_nodes_add_up_over_mpi(sif: Path, slurm: Cluster, cluster_project: Path) -> None:

@@ -35,6 +35,17 @@ def test_a_package_that_fails_for_another_reason_is_not_blamed_on_ids() -> None:
 
 
 NVCC = "host_config.h:110:2: error: #error -- unsupported GNU version! gcc versions later than 15"
+# From good builds, and from pip and the linker about an error of others.
+OTHER_ERRORS = [
+    "fatal: not a git repository (or any of the parent directories): .git",
+    "ERROR: Could not find a version that satisfies the requirement torch==2.13.0+cu130",
+    "ERROR: No matching distribution found for torch==2.13.0+cu130",
+    "error: subprocess-exited-with-error",
+    "collect2: error: ld returned 1 exit status",
+    "  ERROR: Failed building wheel for apex",
+    "ERROR: Failed to build 'apex' when building wheel",
+    "g++ -Werror: yes",
+]
 TRACEBACK = [f'  File "setup.py", line {number}, in run' for number in range(30)]
 
 
@@ -47,12 +58,13 @@ TRACEBACK = [f'  File "setup.py", line {number}, in run' for number in range(30)
         "CMake Error at CMakeLists.txt:12 (message):",
         "configure: error: could not find libfabric",
         "lib.o: undefined reference to `fi_getinfo'",
+        "/usr/bin/ld: cannot find -lnccl: No such file or directory",
         "fatal: couldn't find remote ref v9",
     ],
 )
 def test_the_first_error_is_named_before_the_last_lines(line: str) -> None:
-    """Name it though pip has a line of its own before it, and a traceback follows."""
-    begin = ["sifwright: begin apex", "error: subprocess-exited-with-error", "g++ -Werror: yes"]
+    """Name it though harmless errors come before it, and a traceback follows."""
+    begin = ["sifwright: begin apex", *OTHER_ERRORS]
     problem = _problem(*begin, line, "kernel.cu(9): error: another", *TRACEBACK)
     shown = problem.what.splitlines()
     assert shown[1:3] == [f"    | first error: {line}", "    | …"]

@@ -11,7 +11,13 @@ import pytest
 
 from sifwright.install.native.render_native import Native, modulefile
 from sifwright.plan.resolve import resolve
-from sifwright.plan.tested_builds import Untested, deepest_build, describe, untested
+from sifwright.plan.tested_builds import (
+    Untested,
+    deepest_build,
+    describe,
+    obstacle,
+    untested,
+)
 from tests.unit.conftest import CHECKOUT, Cli
 
 if TYPE_CHECKING:
@@ -83,12 +89,12 @@ def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
     assert "  never  " in words["apex-rocm"]
     document = json.loads(run_cli("--project", CHECKOUT, "list", "layers", "--json").out)
     assert document["tested"]["rccl"] == "compiled with a stand-in (amd)"
-    shown = run_cli("--project", CHECKOUT, "show", "layer", "mpich").out
-    (build,) = real.layers["mpich"].built or ()
+    shown = run_cli("--project", CHECKOUT, "show", "layer", "openmpi").out
+    (build,) = real.layers["openmpi"].built or ()
     assert describe(build) in shown
     shown = run_cli("--project", CHECKOUT, "show", "layer", "apex-rocm").out
-    (obstacle,) = real.layers["apex-rocm"].obstacles
-    assert f"built by no test  amd: {obstacle.why}\n" in shown
+    (reason,) = real.layers["apex-rocm"].obstacles
+    assert f"built by no test  amd: {reason.why}\n" in shown
 
 
 def test_a_build_on_a_stand_in_is_not_counted(real: Catalog) -> None:
@@ -105,6 +111,18 @@ def test_a_build_with_other_options_is_not_counted(real: Catalog) -> None:
     settings = ("pytorch-source.version=2.6.0", "torchvision-source.version=0.21.0")
     missing = untested(resolve(real, "local", "pytorch-source", settings)).elsewhere
     assert not source & set(missing)
+    # The Python index has this release as the build for CUDA 13 alone.
+    wheels = {"pytorch-wheel", "torch-extras"}
+    assert wheels <= set(untested(resolve(real, "slurm-generic", "pytorch", ())).elsewhere)
+
+
+def test_the_processor_is_an_obstacle(real: Catalog) -> None:
+    plan = resolve(real, "alps", "pytorch-cuda-wheels", ())
+    reason = obstacle(plan, plan.steps[0])
+    assert reason
+    assert "x86_64" in reason.why
+    plan = resolve(real, "local", "pytorch", ())
+    assert obstacle(plan, plan.steps[0]) is None
 
 
 def test_a_module_names_layers_that_no_test_builds(

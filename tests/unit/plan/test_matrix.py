@@ -90,6 +90,14 @@ def test_the_nccl_of_a_wheel_follows_its_cuda(
     assert plan.facts["nccl"] == nccl
 
 
+def test_torchvision_from_source_stays_the_only_one(real: Catalog) -> None:
+    wheel = ("base-debian", "python-venv", "build-tools", "pytorch-wheel")
+    mine = with_image(real, *wheel, "torchvision-source", "torch-extras")
+    plan = resolve(mine, "local", "mine", ())
+    assert _values(plan, "torchvision-source")["version"] == "0.28.0"
+    assert _values(plan, "torch-extras")["vision"] == ""
+
+
 @pytest.mark.parametrize(
     ("version", "vision", "patch"),
     [("2.7.1", "0.22.1", "2.0"), ("2.12.1", "0.27.1", "2.0"), ("2.13.0", "0.28.0", "none")],

@@ -36,6 +36,13 @@ REFUSED = {
         ),
         ("cuda 13.0 does not go with arch sm_80 sm_70", "Nearest cuda that does: >=12.9,<13."),
     ),
+    "a toolkit too new for NCCL's source": (
+        (
+            *("perlmutter", "pytorch-source"),
+            *("base-cuda.cuda=13.0.2", "nccl.version=2.26.6"),
+        ),
+        ("version 2.26.6 does not go with cuda 13.0; it goes with <13", ">=2.27"),
+    ),
     "another vendor's build": (
         ("local", "pytorch", "pytorch-wheel.variant=rocm7.1"),
         ("variant rocm7.1 does not go with vendor cpu", "Nearest variant that does: cpu."),
