@@ -21,10 +21,17 @@ from tests.stacks import ADD_UP, IN_MPICH, IN_OPEN_MPI, Sif
 if TYPE_CHECKING:
     from pathlib import Path
 
-SLOW = (pytest.mark.slow, pytest.mark.image, pytest.mark.build)
+# Each of these releases was compiled once.
 BUILDS = {
-    "mpich": pytest.mark.builds("mpich", by="make test-slow", depth="ran on CPUs"),
-    "openmpi": pytest.mark.builds("openmpi", by="make test-slow", depth="ran on CPUs"),
+    "mpich-3.4.3": pytest.mark.builds(
+        "mpich", by="make test-slow", depth="ran on CPUs", options={"version": "3.4.3"}
+    ),
+    "mpich-4.1.2": pytest.mark.builds(
+        "mpich", by="make test-slow", depth="ran on CPUs", options={"version": "4.1.2"}
+    ),
+    "openmpi-5.0.10": pytest.mark.builds(
+        "openmpi", by="make test-slow", depth="ran on CPUs", options={"version": "5.0.10"}
+    ),
 }
 LAUNCHERS = {"mpich": IN_MPICH, "openmpi": IN_OPEN_MPI}
 VENDORS = {"mpich": "MPICH", "openmpi": "Open MPI"}
@@ -47,7 +54,7 @@ def source(layer: str) -> dict[str, Any]:
 
 
 def missing(layer: str, version: str) -> str:
-    """Return the archive's address if it does not answer where SIFWRIGHT_MIRRORS leads."""
+    """Return the archive's address if neither it nor a copy of it answers."""
     address = fill(source(layer)["archive"], version)
     return address if http.unreachable(mirrors.load().redirect(address, "archives")) else ""
 
@@ -60,12 +67,14 @@ class Release:
 
 def parameters(*layers: str) -> list[Any]:
     """Return every pinned release of the layers."""
-    releases = [
-        Release(layer, version) for layer in layers for version in source(layer)["versions"]
-    ]
+    releases = {
+        f"{layer}-{version}": Release(layer, version)
+        for layer in layers
+        for version in source(layer)["versions"]
+    }
     return [
-        pytest.param(item, marks=(*SLOW, BUILDS[item.layer]), id=f"{item.layer}-{item.version}")
-        for item in releases
+        pytest.param(release, marks=BUILDS.get(name, ()), id=name)
+        for name, release in releases.items()
     ]
 
 
@@ -102,6 +111,9 @@ def sif(engine: str, compiled: Path, tmp_path: Path) -> Sif:
     return stacks.opened(engine, compiled, tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.image
+@pytest.mark.build
 def test_the_compiled_mpi(sif: Sif, release: Release) -> None:
     """Let mpi4py add up torch's memory, ask the run script for the ranks, and notice a version."""
     launcher, vendor = LAUNCHERS[release.layer], VENDORS[release.layer]
@@ -113,6 +125,9 @@ def test_the_compiled_mpi(sif: Sif, release: Release) -> None:
     assert done.stderr == f"{vendor} is {release.version}, not 9.9.9\n"
 
 
+@pytest.mark.slow
+@pytest.mark.image
+@pytest.mark.build
 @pytest.mark.parametrize("release", parameters("mpich"), indirect=True)
 def test_a_hosts_mpich_takes_the_place_of_the_images(sif: Sif, release: Release) -> None:
     """Use mpi4py, which asks for every function that its MPICH had when it was compiled."""
@@ -131,6 +146,9 @@ def libraries(output: str) -> list[str]:
     return [line[: line.index(".so.12") + len(".so.12")] for line in output.splitlines()]
 
 
+@pytest.mark.slow
+@pytest.mark.image
+@pytest.mark.build
 @pytest.mark.parametrize(
     "release",
     [parameter for parameter in parameters("mpich") if parameter.values[0].version == WITH_HOROVOD],

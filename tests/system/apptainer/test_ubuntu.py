@@ -1,6 +1,6 @@
 """PyTorch and NVIDIA's compiler from a Python package index on Ubuntu, without a GPU.
 
-On Slingshot with libfabric and the network plugin, from where SIFWRIGHT_MIRRORS leads.
+On Slingshot with libfabric and the network plugin, if their sources answer.
 """
 
 from __future__ import annotations

@@ -38,9 +38,15 @@ NVCC = "host_config.h:110:2: error: #error -- unsupported GNU version! gcc versi
 # From good builds, and from pip and the linker about an error of others.
 OTHER_ERRORS = [
     "fatal: not a git repository (or any of the parent directories): .git",
+    "fatal: No names found, cannot describe anything.",
+    "fatal: no tag exactly matches '93fa84ca'",
+    "fatal: detected dubious ownership in repository at '/source'",
+    "ERROR: Ignored the following yanked versions: 2.0.0",
     "ERROR: Could not find a version that satisfies the requirement torch==2.13.0+cu130",
     "ERROR: No matching distribution found for torch==2.13.0+cu130",
     "error: subprocess-exited-with-error",
+    "error: metadata-generation-failed",
+    "ERROR: pip's dependency resolver does not currently take into account all the packages",
     "collect2: error: ld returned 1 exit status",
     "  ERROR: Failed building wheel for apex",
     "ERROR: Failed to build 'apex' when building wheel",
@@ -55,6 +61,7 @@ TRACEBACK = [f'  File "setup.py", line {number}, in run' for number in range(30)
         NVCC,
         "kernel.cu(7): error: identifier __half2float is undefined",
         "a.c:1:10: fatal error: nccl.h: No such file or directory",
+        "nvcc fatal   : Unsupported gpu architecture 'compute_70'",
         "CMake Error at CMakeLists.txt:12 (message):",
         "configure: error: could not find libfabric",
         "lib.o: undefined reference to `fi_getinfo'",

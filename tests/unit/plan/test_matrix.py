@@ -91,9 +91,10 @@ def test_the_nccl_of_a_wheel_follows_its_cuda(
 
 
 def test_torchvision_from_source_stays_the_only_one(real: Catalog) -> None:
-    wheel = ("base-debian", "python-venv", "build-tools", "pytorch-wheel")
+    wheel = ("base-debian", "python-venv", "build-tools", "pytorch-wheel", "cuda-wheels")
     mine = with_image(real, *wheel, "torchvision-source", "torch-extras")
-    plan = resolve(mine, "local", "mine", ())
+    settings = ("pytorch-wheel.variant=cu130", "torchvision-source.arch=sm_80")
+    plan = resolve(mine, "slurm-generic", "mine", settings)
     assert _values(plan, "torchvision-source")["version"] == "0.28.0"
     assert _values(plan, "torch-extras")["vision"] == ""
 

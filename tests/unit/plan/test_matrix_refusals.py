@@ -36,6 +36,10 @@ REFUSED = {
         ),
         ("cuda 13.0 does not go with arch sm_80 sm_70", "Nearest cuda that does: >=12.9,<13."),
     ),
+    "a ROCm that Horovod was not tried with": (
+        ("frontier", "pytorch-horovod", "base-rocm.rocm=5.6.1"),
+        ("version 0.28.1 does not go with rocm 5.6",),
+    ),
     "a toolkit too new for NCCL's source": (
         (
             *("perlmutter", "pytorch-source"),

@@ -37,17 +37,18 @@ _ARCHIVE = re.compile(
     r" (?P<digest>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
 )
 _REFUSED = re.compile(r"sifwright: one id: (.+) wanted ([0-9]+)")
-# They say which step failed, or come in good builds as well, from pip and from setup.py.
+# Lines of pip, git and gcc say which step failed, or come in good builds, too.
 _OTHER_ERRORS = "|".join(
     (
         *("subprocess-exited", "metadata-gen", "Failed to build", "Failed building"),
         *("Could not find a version", "No matching distribution", "pip's dependency resolver"),
-        *("not a git repository", "ld returned"),
+        *("Ignored the following", "not a git repository", "No names found", "no tag exactly"),
+        *("detected dubious ownership", "ld returned"),
     )
 )
 # Printed by compilers, linkers, configure, CMake, Meson and git.
 _ERROR = re.compile(
-    rf"(?:^|[\s:])(?:fatal )?(?i:error|fatal): (?!{_OTHER_ERRORS})|^CMake Error"
+    rf"(?:^|[\s:])(?:fatal )?(?i:error|fatal) *: (?!{_OTHER_ERRORS})|^CMake Error"
     r"|\bundefined reference to |\bcannot find -l"
 )
 # Printed by dpkg, when a script of the package fails.
