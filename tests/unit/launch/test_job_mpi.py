@@ -204,10 +204,10 @@ def test_the_record_tells(run_cli: Cli, beside: Callable[..., Path]) -> None:
 
 def test_an_image_that_no_build_can_make_is_refused(run_cli: Cli) -> None:
     """Refuse it before the queue: it is not built, nor named by --sif."""
-    job = ("jobscript", "--site", "setonix", "--image", "pytorch-horovod", "--nodes", "2")
+    job = ("jobscript", "--site", "cirrus-epcc", "--image", "pytorch-full", "--nodes", "2")
     refused = run_cli(*job, "--account", "a", "--", "x.py")
     assert (refused.code, refused.out) == (4, "")
-    assert "does not go with rocm" in refused.err
+    assert "does not go with torch" in refused.err
 
 
 def test_an_image_of_an_earlier_release_is_inspected(
